@@ -102,7 +102,7 @@ class Inlining {
       if (!calls_[path]) throw Error(ErrorKind::invalid_argument, "inline_submodules: nothing calls '" + path + "'");
     }
     auto result = std::make_shared<GraphModule>(places_.attributes(), std::move(graph_), module_.class_name());
-    set_own_mode(*result, module_.is_training());
+    result->take_mode(module_);
     return result;
   }
 

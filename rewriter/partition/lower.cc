@@ -138,4 +138,9 @@ Lowered lower(GraphModule& module, const Backend& backend, const LowerOptions& o
 
 std::shared_ptr<GraphModule> Lowered::inlined() const { return inline_submodules(*fused_, all_parts_); }
 
+std::shared_ptr<torch::nn::Module> CompiledPart::clone(const TorchDeviceOption& /*device*/) const {
+  throw Error(ErrorKind::unsupported, "a part that a back end compiled, of type " + name() +
+                                          ", cannot be copied: override CompiledPart::clone() to say how");
+}
+
 }  // namespace fx

@@ -53,6 +53,9 @@ class CompiledPart : public torch::nn::Module {
   using torch::nn::Module::Module;
   /// Takes the inputs of the part, in its order, and returns what the part returns: one value, or a tuple.
   virtual c10::IValue run(std::vector<c10::IValue> inputs) = 0;
+  /// For copies of the program (`clone_graph_module()`). The default refuses, with Error(unsupported): nobody else
+  /// knows how to copy what was compiled.
+  std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
 };
 
 /// Which calls may go together, as in PartitionOptions, and what back ends are told.

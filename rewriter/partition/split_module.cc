@@ -236,7 +236,7 @@ class Splitter {
       copy_to_main(*output, main, attributes);
     }
     auto result = std::make_shared<GraphModule>(attributes, std::move(main), module_.class_name());
-    set_own_mode(*result, module_.is_training());
+    result->take_mode(module_);
     return result;
   }
 

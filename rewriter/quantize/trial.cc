@@ -3,7 +3,10 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 
+#include <algorithm>
 #include <exception>
+#include <unordered_set>
+#include <vector>
 
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/ops/schema.h>
@@ -31,6 +34,17 @@ c10::IValue evaluate(const Node& call, const std::function<c10::IValue(Node&)>& 
   return call_function_target(call.target(), values);
 }
 
+bool runs(const Node& call, const std::function<c10::IValue(Node&)>& operands) {
+  try {
+    evaluate(call, operands);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  } catch (const NotKnown&) {
+    return false;
+  }
+}
+
 const std::string* value_name(const Node& node) {
   const Meta* meta = node.find_meta();
   return meta ? meta->get<std::string>(meta_key::kValue) : nullptr;
@@ -43,6 +57,27 @@ std::string difference(const at::Tensor& found, const at::Tensor& floats) {
   const at::Tensor steps = (found.int_repr().to(at::kFloat) - expected.int_repr().to(at::kFloat)).abs();
   const double off = steps.gt(kStepsOff).to(at::kFloat).mean().item<double>();
   return off > kShareAllowed ? "it does not compute what the operator on floats does" : "";
+}
+
+// Channels last by its strides, which kernels keep.
+bool is_of_convolution(const Node& value) {
+  std::vector<const Node*> left = {&value};
+  std::unordered_set<const Node*> seen;
+  while (!left.empty()) {
+    const Node& node = *left.back();
+    left.pop_back();
+    const std::string_view name = node.is(Op::call_function) ? node.target().view() : "";
+    if (name.starts_with("quantized::conv") || !seen.insert(&node).second) continue;
+    if (!name.starts_with("quantized::") && !value_name(node)) return false;
+    bool made_of_images = false;
+    for (const Node* input : node.all_input_nodes()) {
+      if (input->is(Op::get_attr) || !value_name(*input)) continue;
+      made_of_images = true;
+      left.push_back(input);
+    }
+    if (!made_of_images) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -74,15 +109,24 @@ at::Tensor Trial::stand_in(const Node& value, Layout layout) const {
   const auto known = values_.find(quantized ? *quantized : value.name());
   const TensorInfo* info = known == values_.end() ? nullptr : known->second.tensor();
   if (!info || (!quantized && info->dtype != DType::float32)) throw NotKnown();
+  std::vector<std::int64_t> sizes = info->sizes;
+  const bool is_image = sizes.size() == 4 || sizes.size() == 5;
+  const bool is_point = layout == Layout::point || layout == Layout::point_of_convolution;
+  if (is_point && is_image) std::fill(sizes.begin() + 2, sizes.end(), 1);
   std::int64_t count = 1;
-  for (const std::int64_t size : info->sizes) {
+  for (const std::int64_t size : sizes) {
     if (size <= 0) throw NotKnown();
     count *= size;
   }
   // All whole numbers, in no order that sizes would fall in with.
   const at::Tensor order = at::arange(count, at::kLong);
-  at::Tensor numbers = (order * 97 + order.div(251, "floor") * 31).remainder(256).to(at::kByte).view(info->sizes);
-  if (layout == Layout::channels_last && (numbers.dim() == 4 || numbers.dim() == 5))
+  at::Tensor numbers = (order * 97 + order.div(251, "floor") * 31).remainder(256).to(at::kByte).view(sizes);
+  if (layout == Layout::point_of_convolution && is_image) {
+    std::vector<std::int64_t> strides(sizes.size(), sizes[1]);
+    strides[1] = 1;
+    numbers = at::empty_strided(sizes, strides, numbers.options()).copy_(numbers);
+  }
+  if (layout == Layout::channels_last && is_image)
     numbers =
         numbers.contiguous(numbers.dim() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::ChannelsLast3d);
   if (!quantized) return numbers.to(at::kFloat) / 256;
@@ -106,6 +150,8 @@ std::string Trial::fault_in(Layout layout, const Node& kernel, const Node& op, b
     if (std::string why = qnnpack_fault(kernel); !why.empty()) return why;
   }
   const Operands operands = [&](Node& node) { return operand(node, layout); };
+  const bool is_point = layout == Layout::point || layout == Layout::point_of_convolution;
+  if (is_point && !runs(op, operands)) return {};
   try {
     const at::Tensor found = evaluate(kernel, operands).toTensor();
     if (!compare || !found.numel()) return {};
@@ -136,8 +182,13 @@ std::string Trial::fault_now(const Node& kernel, const Node& op, bool relu, bool
     const TensorInfo* info = known == values_.end() ? nullptr : known->second.tensor();
     images |= info && (info->sizes.size() == 4 || info->sizes.size() == 5);
   }
-  // Layers of images make channels-last results.
-  return why.empty() && images && compare ? fault_in(Layout::channels_last, kernel, op, relu, compare) : why;
+  if (!why.empty() || !images || !compare) return why;
+  why = fault_in(Layout::channels_last, kernel, op, relu, compare);  // as layers of images make them
+  if (!why.empty()) return why;
+  const bool by_layers =
+      std::ranges::all_of(kernel.all_input_nodes(), [](const Node* input) { return is_of_convolution(*input); });
+  why = fault_in(by_layers ? Layout::point_of_convolution : Layout::point, kernel, op, relu, compare);
+  return why.empty() ? why : "of images of one point, " + why;
 }
 
 }  // namespace fx::quantize

@@ -35,7 +35,9 @@ class Trial {
   std::string fault(const Node& kernel, const Node& op, bool relu, bool compare) const;
 
  private:
-  enum class Layout { contiguous, channels_last };
+  /// The last two: images of one point, which lie in both ways at once; but those of convolutions say by their strides
+  /// that their channels are last.
+  enum class Layout { contiguous, channels_last, point, point_of_convolution };
   using Operands = std::function<c10::IValue(Node&)>;
 
   std::string fault_now(const Node& kernel, const Node& op, bool relu, bool compare) const;

@@ -19,9 +19,11 @@ using Base = SchemaType::Base;
 
 // Sorted by name: what LibTorch has as a method only …
 constexpr std::array kMethods = std::to_array<std::string_view>({
-    "backward",          "contiguous",  "cpu",      "cuda",      "expand",     "expand_as", "new_empty",
-    "new_empty_strided", "new_full",    "new_ones", "new_zeros", "pin_memory", "repeat",    "requires_grad_",
-    "reshape_as",        "sum_to_size", "to",       "type_as",   "unfold",     "view",      "view_as",
+    "backward",       "contiguous", "cpu",         "cuda",     "data",       "expand",
+    "expand_as",      "mH",         "mT",          "matrix_H", "new_empty",  "new_empty_strided",
+    "new_full",       "new_ones",   "new_zeros",   "numpy_T",  "pin_memory", "repeat",
+    "requires_grad_", "reshape_as", "sum_to_size", "to",       "type_as",    "unfold",
+    "view",           "view_as",
 });
 // … in-place operators that it has as a function only …
 constexpr std::array kInPlaceFunctions = std::to_array<std::string_view>({
@@ -44,7 +46,8 @@ constexpr std::array kInPlaceFunctions = std::to_array<std::string_view>({
     "silu_",
     "threshold_",
 });
-// … and what some version between 1.13 and 2.x has neither as function nor as method.
+// … and what some version between 1.13 and 2.x has neither as function nor as method, or twice for the same arguments
+// (stft).
 constexpr std::array kNoFunction = std::to_array<std::string_view>({
     "_assert_scalar",
     "_functional_assert_async",
@@ -61,6 +64,7 @@ constexpr std::array kNoFunction = std::to_array<std::string_view>({
     "relu6_",
     "rms_norm",
     "scaled_dot_product_attention",
+    "stft",
     "sym_constrain_range",
     "sym_constrain_range_for_size",
 });
@@ -96,24 +100,43 @@ constexpr std::array kForms = std::to_array<Form>({
     {"aten::add.int", "({} + {})", CppKind::integer},
     {"aten::add.int_float", "({} + {})", CppKind::floating},
     {"aten::dim", "{}.dim()", CppKind::integer},
+    {"aten::div.float", "(static_cast<double>({}) / {})", CppKind::floating},
     {"aten::div.int", "(static_cast<double>({}) / {})", CppKind::floating},
+    {"aten::eq.float", "({} == {})", CppKind::boolean},
+    {"aten::eq.float_int", "({} == {})", CppKind::boolean},
     {"aten::eq.int", "({} == {})", CppKind::boolean},
+    {"aten::eq.int_float", "({} == {})", CppKind::boolean},
     {"aten::floordiv.int", "floor_divide({}, {})", CppKind::integer},
+    {"aten::ge.float", "({} >= {})", CppKind::boolean},
+    {"aten::ge.float_int", "({} >= {})", CppKind::boolean},
     {"aten::ge.int", "({} >= {})", CppKind::boolean},
+    {"aten::ge.int_float", "({} >= {})", CppKind::boolean},
+    {"aten::gt.float", "({} > {})", CppKind::boolean},
+    {"aten::gt.float_int", "({} > {})", CppKind::boolean},
     {"aten::gt.int", "({} > {})", CppKind::boolean},
+    {"aten::gt.int_float", "({} > {})", CppKind::boolean},
     {"aten::is_complex", "{}.is_complex()", CppKind::boolean},
     {"aten::is_contiguous", "{}.is_contiguous()", CppKind::boolean},
     {"aten::is_floating_point", "{}.is_floating_point()", CppKind::boolean},
     {"aten::item", "{}.item()", CppKind::scalar},
+    {"aten::le.float", "({} <= {})", CppKind::boolean},
+    {"aten::le.float_int", "({} <= {})", CppKind::boolean},
     {"aten::le.int", "({} <= {})", CppKind::boolean},
+    {"aten::le.int_float", "({} <= {})", CppKind::boolean},
     {"aten::len.Tensor", "{}.size(0)", CppKind::integer},
     {"aten::len.t", "static_cast<int64_t>({}.size())", CppKind::integer},
+    {"aten::lt.float", "({} < {})", CppKind::boolean},
+    {"aten::lt.float_int", "({} < {})", CppKind::boolean},
     {"aten::lt.int", "({} < {})", CppKind::boolean},
+    {"aten::lt.int_float", "({} < {})", CppKind::boolean},
     {"aten::mul.float", "({} * {})", CppKind::floating},
     {"aten::mul.float_int", "({} * {})", CppKind::floating},
     {"aten::mul.int", "({} * {})", CppKind::integer},
     {"aten::mul.int_float", "({} * {})", CppKind::floating},
+    {"aten::ne.float", "({} != {})", CppKind::boolean},
+    {"aten::ne.float_int", "({} != {})", CppKind::boolean},
     {"aten::ne.int", "({} != {})", CppKind::boolean},
+    {"aten::ne.int_float", "({} != {})", CppKind::boolean},
     {"aten::neg.float", "-({})", CppKind::floating},
     {"aten::neg.int", "-({})", CppKind::integer},
     {"aten::numel", "{}.numel()", CppKind::integer},
@@ -158,13 +181,17 @@ bool is_options_block(const OperatorSchema& schema, std::size_t i) {
   return true;
 }
 
-// Whether another overload takes something else than a list of ints in place `i`: C++ then wants to know which is
-// meant.
+// Whether another overload takes something in place `i` to which C++ turns as readily what is given: beside a list of
+// ints all else; beside an int a bool; beside a number that may be left out a list, to which one number turns.
 bool is_ambiguous(const OperatorSchema& schema, std::size_t i) {
+  const SchemaType& wanted = schema.arguments[i].type;
   for (const OperatorSchema* other : overloads_of(Symbol(packet_of(schema.target.view())))) {
     if (other == &schema || other->index_of("out") >= 0 || i >= other->arguments.size()) continue;
     const SchemaType& type = other->arguments[i].type;
-    if (!type.list || type.base != Base::integer) return true;
+    const bool clashes = wanted.list ? !type.list || type.base != Base::integer
+                                     : (wanted.optional && type.list) ||
+                                           (wanted.base == Base::integer && type.base == Base::boolean && !type.list);
+    if (clashes) return true;
   }
   return false;
 }
@@ -300,6 +327,12 @@ std::string CppCalls::options(const Node& node, const OperatorSchema& schema, st
 
 std::string CppCalls::argument(const Argument& value, const SchemaType& type, bool boxed, bool ambiguous) {
   if (type.list && !(value.is_none() && type.optional)) return list(value, type, boxed, ambiguous);
+  const bool is_number = type.base == Base::integer || type.base == Base::floating;
+  if (ambiguous && type.optional && is_number) {
+    if (value.is_none()) return type.list ? "at::OptionalIntArrayRef()" : "torch::nullopt";
+    const std::string kind = type.base == Base::integer ? "int64_t" : "double";
+    return "torch::optional<" + kind + ">(" + argument(value, type, boxed, false) + ")";
+  }
   if (const Node* node = value.node_or_null()) return node_as(*node, type);
   if (value.is_none()) {
     if (boxed) return "c10::IValue()";
@@ -310,7 +343,7 @@ std::string CppCalls::argument(const Argument& value, const SchemaType& type, bo
   if (type.base == Base::floating && value.is_int()) return cpp_literal(Argument(value.as_float()));
   if (type.base == Base::dtype && value.is_int()) return cpp_dtype(static_cast<DType>(value.as_int()));
   if (type.base == Base::device && value.is_string()) return "torch::Device(" + cpp_string(value.as_string()) + ")";
-  return boxed && value.is_int() ? "int64_t{" + cpp_literal(value) + "}" : cpp_literal(value);
+  return (boxed || ambiguous) && value.is_int() ? "int64_t{" + cpp_literal(value) + "}" : cpp_literal(value);
 }
 
 std::string CppCalls::node_as(const Node& node, const SchemaType& type) {

@@ -42,6 +42,7 @@
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/module_arguments.h>
+#include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/profile.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/rewriter/partition/const_subgraphs.h>

@@ -32,6 +32,25 @@ bool is_value(const Module& module) {
   return dynamic_cast<const OwningModule*>(&module) || dynamic_cast<const ObjectAttribute*>(&module);
 }
 
+/// True for a type of C++ whose copies have all its tensors, or cannot be made.
+bool makes_its_tensors(const Module& module) {
+  return !dynamic_cast<const Holder*>(&module) && !dynamic_cast<const LeafModule*>(&module) &&
+         !dynamic_cast<const OwningModule*>(&module);
+}
+
+/// `path`, beside the first module on the way that is of such a type and may be the caller's: `conv.weight` is
+/// `conv_weight`.
+std::string beside_modules(const Module& root, std::string path) {
+  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1)) {
+    const Module* module = find_module(root, path.substr(0, dot));
+    if (!module) break;
+    if (!makes_its_tensors(*module)) continue;
+    std::replace(path.begin() + static_cast<std::ptrdiff_t>(dot), path.end(), '.', '_');
+    break;
+  }
+  return path;
+}
+
 void require_no_module(const Module& holder, const std::string& name, const std::string& path) {
   if (!find_child(holder, name)) return;
   throw Error(ErrorKind::invalid_argument, "'" + path + "' is a module; remove it before putting a tensor there");
@@ -48,6 +67,13 @@ void put_where_it_is_read(Module& root, Module& holder, const std::string& path,
   if (type && !type->tensors) {
     throw Error(ErrorKind::unsupported, "cannot put another tensor at '" + path + "': " + type->qualified_name +
                                             " keeps its own, which nobody else can replace; write into it (copy_)");
+  }
+  if (!find_tensor(holder, name).defined() && makes_its_tensors(holder)) {
+    throw Error(ErrorKind::invalid_argument,
+                "cannot put a tensor at '" + path + "': '" + split_path(path).first +
+                    "' is a module of C++ that others may hold, and its copies have what its "
+                    "constructor makes; put it at '" +
+                    beside_modules(root, path) + "'");
   }
   put_tensor(holder, name, tensor, is_parameter);
 }
@@ -105,6 +131,7 @@ GraphModule::GraphModule(const Module& root, Graph graph, std::string class_name
     is_parameter ? set_parameter(path, tensor) : set_buffer(path, tensor);
   }
   copy_modes(root, *this);
+  if (const auto* program = dynamic_cast<const GraphModule*>(&root)) take_mode(*program);
 }
 
 GraphModule::GraphModule(const Attributes& attributes, Graph graph, std::string class_name)
@@ -141,6 +168,11 @@ void GraphModule::set_graph(Graph graph) {
   graph_ = std::move(graph);
   graph_was_replaced();
   attributes_changed();
+}
+
+void GraphModule::take_mode(const GraphModule& from) {
+  set_own_mode(*this, from.is_training());
+  fixed_mode_ = from.fixed_mode_;
 }
 
 void GraphModule::train(bool on) {
@@ -298,12 +330,6 @@ std::size_t GraphModule::delete_all_unused_submodules() {
 
 namespace {
 
-/// True for a type of C++ whose copies have all its tensors, or cannot be made.
-bool makes_its_tensors(const Module& module) {
-  return !dynamic_cast<const Holder*>(&module) && !dynamic_cast<const LeafModule*>(&module) &&
-         !dynamic_cast<const OwningModule*>(&module);
-}
-
 /// What stands for a module that nothing calls and of which some tensors are read.
 std::shared_ptr<Holder> holder_of(const Module& module) {
   const auto holder = std::make_shared<Holder>();
@@ -350,7 +376,8 @@ std::size_t GraphModule::delete_all_unused_attributes() {
   return unused.size();
 }
 
-std::string GraphModule::fresh_path(const std::string& stem) const {
+std::string GraphModule::fresh_path(const std::string& wanted) const {
+  const std::string stem = beside_modules(*this, wanted);
   std::string path = stem;
   for (int i = 1; find_attribute(path).defined() || find_submodule(path); ++i) path = stem + "_" + std::to_string(i);
   return path;

@@ -75,6 +75,8 @@ class GraphModule : public OwningModule {
   void fix_mode(std::string reason) { fixed_mode_ = std::move(reason); }
   /// Why train() and eval() are refused; empty when they are not.
   const std::string& fixed_mode() const { return fixed_mode_; }
+  /// Is from now on in the mode of the program that it was made from, and fixed to it where that is.
+  void take_mode(const GraphModule& from);
   /// Throws Error(unsupported) when that would change a mode which is fixed.
   void train(bool on = true) override;
 
@@ -153,7 +155,8 @@ class GraphModule : public OwningModule {
   std::size_t delete_all_unused_submodules();
   /// Removes every tensor outside of called modules that no get_attr names; returns how many.
   std::size_t delete_all_unused_attributes();
-  /// A path that is free: `stem`, or `stem_1`, `stem_2`, …
+  /// A path that is free: `stem`, or `stem_1`, `stem_2`, …; beside modules of C++ that others may hold, not in them
+  /// (`conv.weight` is `conv_weight` where `conv` is the caller's).
   std::string fresh_path(const std::string& stem) const;
 
   // ── torch::nn::Module ────────────────────────────────────────────────────────────────────────────────────────────

@@ -313,7 +313,7 @@ class MethodBuilder {
 
   // `type` is what is expected, or null; type variables say nothing.
   Value* value_of(const Argument& argument, c10::TypePtr type) {
-    if (const Node* node = argument.node_or_null()) return as_wanted(values_[*node], type);
+    if (const Node* node = argument.node_or_null()) return as_wanted(*built_, values_[*node], type);
     if (type && type->hasFreeVariables()) type = nullptr;
     if (!names_nodes(argument)) return insert_literal(*built_, argument, type);
     if (type && type->kind() == c10::TypeKind::OptionalType) type = type->expect<c10::OptionalType>()->getElementType();
@@ -326,14 +326,6 @@ class MethodBuilder {
       elements.push_back(value_of(element, list_type ? list_type->getElementType() : nullptr));
     if (argument.is_tuple() && !list_type) return built_->insertNode(built_->createTuple(elements))->output();
     return list(std::move(elements), list_type);
-  }
-
-  // A bool for a Scalar, see insert_literal().
-  Value* as_wanted(Value* value, const c10::TypePtr& type) {
-    if (!type || value->type()->kind() != c10::TypeKind::BoolType) return value;
-    if (is_number(*type)) return jit::emitBuiltinCall(no_source(), *built_, c10::aten::Int, {NamedValue(value)}, {});
-    if (!is_tensor(*type)) return value;
-    return jit::emitBuiltinCall(no_source(), *built_, c10::aten::tensor, {NamedValue(value)}, {});
   }
 
   // The element type is the one expected, else the one that all elements have.

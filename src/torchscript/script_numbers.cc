@@ -84,6 +84,16 @@ Value* insert_literal(jit::Graph& graph, const Argument& argument, const c10::Ty
   return insert(graph, to_ivalue(argument, type));
 }
 
+Value* as_wanted(jit::Graph& graph, Value* value, const c10::TypePtr& type) {
+  const c10::TypeKind kind = value->type()->kind();
+  if (!type) return value;
+  if (kind == c10::TypeKind::IntType && type->kind() == c10::TypeKind::FloatType)
+    return call(graph, c10::aten::Float, {NamedValue(value)});
+  if (kind != c10::TypeKind::BoolType) return value;
+  if (is_number(*type)) return call(graph, c10::aten::Int, {NamedValue(value)});
+  return is_tensor(*type) ? call(graph, c10::aten::tensor, {NamedValue(value)}) : value;
+}
+
 Value* build_int_pow(jit::Graph& graph, const Node& node, const NamedValueOf& value_of) {
   const bool of_torch = node.target() == "aten::pow.int_to_int";
   if (!of_torch && node.target() != "operator.pow" && node.target() != "operator.ipow") return nullptr;

@@ -15,6 +15,10 @@ bool is_misread(const c10::IValue& value);
 /// The literal as a constant, what would be misread as the call `float("…")`. `type` is what is expected, or null.
 torch::jit::Value* insert_literal(torch::jit::Graph& graph, const Argument& argument, const c10::TypePtr& type);
 
+/// `value` where a float, a Scalar or a tensor is expected: a float of a whole number, what insert_literal() makes of a
+/// bool.
+torch::jit::Value* as_wanted(torch::jit::Graph& graph, torch::jit::Value* value, const c10::TypePtr& type);
+
 /// Python's `a ** b` of two ints, as products; null for other calls. Throws Error(unsupported) where the exponent is no
 /// literal, which decides between int and float.
 torch::jit::Value* build_int_pow(torch::jit::Graph& graph, const Node& node, const NamedValueOf& value_of);

@@ -180,6 +180,7 @@ std::shared_ptr<GraphModule> decompose(const GraphModule& module, const Decompos
   }
   auto result = std::make_shared<GraphModule>(attributes, std::move(graph), module.class_name());
   copy_modes(module, *result);
+  result->take_mode(module);
   return result;
 }
 

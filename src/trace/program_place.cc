@@ -26,8 +26,9 @@ struct Level {
 #if FXGRAPH_BACKTRACE
 // Of the innermost first.
 std::vector<Level> levels_at(const void* address) {
-  static backtrace_state* const state = backtrace_create_state(
-      nullptr, /*threaded=*/1, [](void*, const char*, int) {}, nullptr);
+  constexpr auto kIgnored = [](void*, const char*, int) {};
+  static backtrace_state* const state = backtrace_create_state(nullptr, /*threaded=*/1, kIgnored, nullptr);
+  if (!state) return {};
   std::vector<Level> levels;
   const auto add = [](void* data, std::uintptr_t, const char* file, int line, const char* function) {
     if (function || file)
@@ -36,9 +37,14 @@ std::vector<Level> levels_at(const void* address) {
     return 0;
   };
   const auto call = reinterpret_cast<std::uintptr_t>(address) - 1;  // the address is where the call returns to
-  if (state)
-    backtrace_pcinfo(
-        state, call, add, [](void*, const char*, int) {}, &levels);
+  backtrace_pcinfo(state, call, add, kIgnored, &levels);
+  // With -g1 Clang names those that were inlined alone.
+  if (!levels.empty() && levels.back().function.empty()) {
+    const auto name = [](void* to, std::uintptr_t, const char* symbol, std::uintptr_t, std::uintptr_t) {
+      if (symbol) *static_cast<std::string*>(to) = c10::demangle(symbol);
+    };
+    backtrace_syminfo(state, call, name, kIgnored, &levels.back().function);
+  }
   return levels;
 }
 #else

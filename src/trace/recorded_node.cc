@@ -18,8 +18,8 @@ using c10::IValue;
 // contiguous() of what is contiguous, to() of its own type: the tensor itself, with its gradient whatever the mode.
 bool Session::Call::gives_an_argument() const {
   if (!known_ || values_.size() != 1 || !values_[0].isTensor()) return false;
-  const c10::AliasInfo* alias = op_.schema().returns()[0].alias_info();
-  if (!alias || alias->isWrite() || !op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
+  const c10::AliasInfo* alias = op_.schema().returns()[0].alias_info();  // dropout and type_as do not say so
+  if ((alias && alias->isWrite()) || !op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
     return false;  // views of all of it, of which LibTorch makes another tensor
   for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
     if (!arguments_[i].isTensor() || !arguments_[i].toTensor().defined()) continue;

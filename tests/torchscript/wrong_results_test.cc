@@ -233,6 +233,21 @@ TEST(Numbers, DefaultsOfInputsOutlastTheirTypes) {
       HasSubstr("cannot say the default 3 of the input 'k': it is no Tensor; give the input the default's type"));
 }
 
+/// A size where a float is wanted.
+TEST(Numbers, WholeOnesAreFloatsWhereTheseAreWanted) {
+  for (const char* call : {"aten::div.float](args = (1.0, %n))", "operator.truediv](args = (1.0, %n))",
+                           "aten::pow.float](args = (2.5, %n))", "aten::sub.float](args = (%n, 0.5))"}) {
+    const GraphModule gm(parse_graph(
+        std::string("graph():\n%x = placeholder[target=x]\n%n = call_function[target=aten::size.int](args = (%x, 0))\n"
+                    "%d = call_function[target=") +
+        call + "\n%y = call_function[target=aten::mul](args = (%x, %d))\nreturn (y, d)"));
+    const auto wanted = gm.clone_graph_module()->run({sample()}).toTuple()->elements();
+    const auto got = testing::saved_and_loaded(gm).forward({sample()}).toTuple()->elements();
+    EXPECT_TRUE(torch::equal(got[0].toTensor(), wanted[0].toTensor())) << call;
+    EXPECT_EQ(got[1].toDouble(), wanted[1].toDouble()) << call;
+  }
+}
+
 /// A bool where one overload takes a number and another a tensor, which would have to be of one type with the first.
 TEST(Numbers, BoolsAreNumbersWhereATensorWouldNotDo) {
   for (const char* call : {"torch.scatter](args = (%x, 1, %i, True))", "torch.scatter_](args = (%x, -2, %i, True))",

@@ -45,6 +45,28 @@ TEST(GeneratedNumbersSlow, AreWhatTheGraphComputes) {
           "9.5))\n"
           "%p = call_method[target=polygamma](args = (%w, 1))\nreturn (y, p)",
           x),
+      // Where C++ has overloads that take a bool, a list or nothing in the same place.
+      case_of(
+          "Overloads",
+          "%n = call_function[target=aten::size.int](args = (%x, 0))\n"
+          "%d = call_function[target=operator.truediv](args = (1.0, %n))\n"
+          "%q = call_function[target=operator.gt](args = (%d, 0.25))\n"
+          "%a = call_function[target=aten::argsort](args = (%x, 1))\n"
+          "%b = call_function[target=aten::argsort.stable](args = (%x,), kwargs = {stable: True, dim: 1})\n"
+          "%c = call_function[target=aten::count_nonzero](args = (%x, 1))\n"
+          "%e = call_function[target=aten::count_nonzero.dim_IntList](args = (%x, [0, 1]))\n"
+          "%i = call_function[target=aten::sub.int](args = (%n, 2))\n"
+          "%f = call_function[target=aten::count_nonzero](args = (%x, %i))\n"
+          "%g = call_function[target=aten::sum.dim_IntList](args = (%x, None, True))\n"
+          "%h = call_function[target=aten::unsqueeze](args = (%x, 0))\n"
+          "%u = call_function[target=aten::upsample_nearest1d](args = (%h, [8], 2.0))\n"
+          "%l = call_function[target=aten::upsample_linear1d](args = (%h, [8], True, 2.0))\n"
+          "%t = call_function[target=aten::mT](args = (%x,))\n%p = call_function[target=aten::numpy_T](args = (%x,))\n"
+          "%o = call_function[target=aten::std](args = (%x, True))\n"
+          "%r = call_function[target=aten::sort](args = (%x, 1, True))\n"
+          "%z = call_function[target=aten::mul.Scalar](args = (%x, %d))\n"
+          "return (a, b, c, e, f, g, u, l, t, p, o, r, z, d, q)",
+          x),
       case_of("Frozen", "%w = get_attr[target=w]\n%y = call_function[target=operator.mul](args = (%x, %w))\nreturn y",
               x, {{"w", torch::full({4}, 2.0)}}),
   };

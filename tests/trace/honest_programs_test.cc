@@ -122,6 +122,19 @@ const std::vector<Case>& modes() {
          }
          return y.matmul(w) * x;
        }},
+      {"no_grad_of_what_gives_itself", "right",
+       [](Bag& m, Tensor x) {
+         Tensor a = x.matmul(m.w), b = a * 2, c = a * 3, d = a * 4, e = a * 5;
+         {
+           torch::NoGradGuard no_grad;
+           a = torch::dropout(a, 0.5, false);
+           b = torch::feature_dropout(b, 0.5, false);
+           c = c.type_as(x);
+           d = torch::atleast_2d(d);
+           e = e.sum_to_size({2, 3});
+         }
+         return a.sin() + b.sin() + c.sin() + d.sin() + e.sin();
+       }},
       {"no_grad_of_a_copy", "right",
        [](Bag& m, Tensor x) {
          Tensor w, y;
