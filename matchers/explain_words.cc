@@ -171,7 +171,7 @@ std::string explain_failure(const CompiledPattern& program, const Engine& engine
     case Mismatch::path:
       return "wants only " + describe(program.pattern(), node.args[1]) + " on the way, found " + describe(value);
     case Mismatch::no_user:
-      return value.missing()
+      return !value.node  // nothing joins it with the rest, or a literal or list, which has no users
                  ? "the graph has no " + describe(program.pattern(), pattern)
                  : "wants " + value.node->name() + " to be used by " + describe(program.pattern(), pattern) +
                        " too, it is used by " + (value.node->has_users() ? list_users(*value.node) : "nothing");

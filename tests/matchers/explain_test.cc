@@ -1,9 +1,12 @@
 #include <fxgraph/matchers/explain.h>
+#include <fxgraph/text/print.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/random.h"
 #include "tests/support/random_graph.h"
+#include "tests/support/random_pattern.h"
 #include "tests/support/short_graph.h"
 
 namespace fx::explain_test {
@@ -108,6 +111,80 @@ TEST(Explain, WhatIsBesideTheResult) {
   const Graph graph = graph_of("a = aten::relu(%x)\nb = aten::neg(%x)\nc = aten::sin(%y)\nreturn (a, b, c)", "x y");
   EXPECT_EQ(why(graph, "aten::relu(v), aten::sin(v)", "a"),
             "a <- x: wants x to be used by aten::sin too, it is used by a, b");
+}
+
+TEST(Explain, ResultsJoinedByWhatIsNoNode) {
+  const Graph graph = graph_of("m = aten::mul.Tensor(%x, 2)\nr = aten::sigmoid(%m)\nreturn r");
+  EXPECT_EQ(why(graph, "aten::mul.Tensor(b, a), aten::relu(a)", "m"), "the graph has no aten::relu");
+  EXPECT_EQ(near_misses(graph, "aten::mul.Tensor(b, a), aten::relu(a)"),
+            "1 place tried, 0 fit\nthe graph has no aten::relu\n1 × the graph has no aten::relu\n");
+  EXPECT_EQ(why(graph, "aten::mul.Tensor(b, a), aten::sigmoid(a)", "m"),
+            "r: argument self: wants 2 again, as a, found m (aten::mul.Tensor)");
+  const Graph list = graph_of("c = aten::cat([%x, 1])\nreturn c");
+  EXPECT_EQ(why(list, "aten::cat(a), aten::relu(a)", "c"), "the graph has no aten::relu");
+}
+
+/// Several results that share names, which may stand for literals and lists.
+std::string random_results(testing::Random& random) {
+  constexpr const char* kOperands[] = {"a", "a", "b", "c", "_", "2", "l: literal", "[a, ...]", "[b, c]", "d", "[...d]"};
+  constexpr const char* kCalls[] = {"aten::mul.Tensor(1, 2)", "aten::add.Tensor(1, 2)", "aten::relu(1)",
+                                    "aten::neg(1)",           "aten::cat(1, ...)",      "aten::sigmoid(1)"};
+  std::string text;
+  for (std::size_t i = 0, count = 2 + random.below(2); i < count; ++i) {
+    text += i > 0 ? ", " : "";
+    for (const char c : std::string_view(kCalls[random.below(std::size(kCalls))])) {
+      if (c != '1' && c != '2') text += c;
+      if (c == '1' && random.chance(10)) {
+        text += "unordered[a, ...]";
+      } else if (c == '1' || c == '2') {
+        text += kOperands[random.below(std::size(kOperands))];
+      }
+    }
+  }
+  return text;
+}
+
+Graph graph_with_literals(std::uint64_t seed) {
+  static const std::vector<testing::OperatorForm> forms = {
+      {Op::call_function, "aten::add.Tensor", "t2"},
+      {Op::call_function, "aten::mul.Tensor", "tt"},
+      {Op::call_function, "aten::mul.Tensor", "ti"},
+      {Op::call_function, "aten::cat", "T"},
+      {Op::call_function, "aten::relu"},
+      {Op::call_function, "aten::cat", "I"},
+  };
+  testing::RandomGraphOptions options;
+  options.nodes = 1 + seed % 8;
+  options.vocabulary = seed % 3 == 0 ? &testing::copying_vocabulary() : &forms;
+  return testing::random_graph(seed, options);
+}
+
+/// How many nodes the pattern could not start at, each for a reason.
+std::size_t count_reasons(const Graph& graph, const Pattern& pattern) {
+  const bool found = !find(graph, pattern).empty();
+  EXPECT_FALSE(near_misses(graph, pattern).empty());
+  std::size_t reasons = 0;
+  for (const Node& node : graph.nodes()) {
+    const std::string reason = explain(graph, pattern, node);
+    EXPECT_NE(reason, "") << node.name();
+    const bool fits = reason.starts_with(node.name() + ": fits");
+    EXPECT_TRUE(found || !fits) << reason;
+    reasons += !fits;
+  }
+  return reasons;
+}
+
+TEST(Explain, RandomPatternsOfSeveralResults) {
+  std::size_t reasons = 0;
+  for (std::uint64_t seed = 1; seed <= 6000 && !::testing::Test::HasFailure(); ++seed) {
+    testing::Random random(seed);
+    const Graph graph = graph_with_literals(seed);
+    const std::string text = random_results(random);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text + "\n" + print_graph(graph));
+    reasons += count_reasons(graph, Pattern(text));
+    reasons += count_reasons(graph, testing::random_pattern(seed, {.constructs = true}));
+  }
+  EXPECT_GT(reasons, 50000u);
 }
 
 TEST(Explain, FactsAboutValues) {
