@@ -70,6 +70,22 @@ bool PatternLexer::is_one_word(std::string_view text) {
   return starts_word(char_at(text, 0)) && text[0] != '%' && word_end(text, 0) == text.size();
 }
 
+std::string_view PatternLexer::without_modifiers(std::string_view word) {
+  std::size_t end = word.size();
+  for (std::size_t dot = word.rfind('.'); dot != std::string_view::npos && dot > 0; dot = word.rfind('.', dot - 1)) {
+    const std::string_view part = word.substr(dot + 1, end - dot - 1);
+    if (part != "used_once" && part != "uses" && part != "if" && part != "is") break;
+    end = dot;
+  }
+  return word.substr(0, end);
+}
+
+void PatternLexer::cut_modifiers() {
+  if (token_.kind != PatternToken::Kind::word) return;
+  token_.text = without_modifiers(token_.text);
+  next_ = token_.at + token_.text.size();
+}
+
 // A point that a name follows ends the number, unless the name may be an exponent: `1.e5`.
 std::size_t PatternLexer::number_end(std::size_t at) const {
   if (is_sign(text_[at])) ++at;

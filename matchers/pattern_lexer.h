@@ -38,6 +38,8 @@ class PatternLexer {
   /// Takes the punctuation if it is next.
   bool accept(std::string_view punctuation);
   void expect(std::string_view punctuation);
+  /// Ends the current word before its modifiers, which are tokens of their own then.
+  void cut_modifiers();
   /// The character after the current token, spaces skipped.
   char next_character() const;
 
@@ -48,6 +50,8 @@ class PatternLexer {
 
   /// True when all of the text is one word, as a target is written.
   static bool is_one_word(std::string_view text);
+  /// The word before its modifiers: `conv.used_once.is` is one word.
+  static std::string_view without_modifiers(std::string_view word);
 
   [[noreturn]] void fail(const std::string& expected) const;
   [[noreturn]] void fail_at(std::size_t at, const std::string& message) const;

@@ -71,8 +71,7 @@ class Printer {
 
   void body(std::uint32_t i) {
     const PatternNode& node = data_.nodes[i];
-    // `x: f32[N, C]`; but braces after a colon are a set of operators.
-    const bool typed = node.kind == PatternKind::value && node.tensor && !names_[i].empty() && tensor(node)[0] != '{';
+    const bool typed = node.kind == PatternKind::value && node.tensor && !names_[i].empty();  // `x: f32[N, C]`
     const bool prefixed = node.kind == PatternKind::negation || node.kind == PatternKind::transparent;
     const bool enclosed = prefixed && is_modified(node);
     if (enclosed) out_ += '(';

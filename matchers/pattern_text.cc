@@ -35,16 +35,11 @@ bool is_taken(std::string_view word) {
          std::ranges::find(kKindWords, word, &KindWord::word) != kKindWords.end();
 }
 
-/// `conv.used_once.is` is one word; cuts off its modifiers.
+/// Cuts off the modifiers of a word.
 std::string_view split_modifiers(std::string_view word, std::string_view& modifiers) {
-  std::size_t end = word.size();
-  for (std::size_t dot = word.rfind('.'); dot != std::string_view::npos && dot > 0; dot = word.rfind('.', dot - 1)) {
-    const std::string_view part = word.substr(dot + 1, end - dot - 1);
-    if (part != "used_once" && part != "uses" && part != "if" && part != "is") break;
-    modifiers = word.substr(dot + 1);
-    end = dot;
-  }
-  return word.substr(0, end);
+  const std::string_view bare = PatternLexer::without_modifiers(word);
+  if (bare.size() < word.size()) modifiers = word.substr(bare.size() + 1);
+  return bare;
 }
 
 }  // namespace
@@ -187,8 +182,7 @@ Expr PatternParser::tagged() {
 
 /// What stands after `name:`; a type of tensor, `f32[N, C]`, means a node of that type.
 Expr PatternParser::described() {
-  const bool type = lexer_.peek().kind == Kind::word && is_tensor_word(lexer_.peek().text);
-  if (!type) return primary();
+  if (!is_tensor_type(lexer_)) return primary();
   ExprNode node = PatternAccess::of(match::value());
   read_tensor_type(lexer_, node);
   return modified(PatternAccess::make(std::move(node)));

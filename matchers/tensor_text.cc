@@ -91,17 +91,29 @@ void read_sizes(PatternLexer& lexer, ExprNode& node) {
 
 }  // namespace
 
-// `c: bool` is a literal.
-bool is_tensor_word(std::string_view word) { return word != "bool" && dtypes_of(word) != 0; }
+bool is_tensor_type(PatternLexer lexer) {
+  const auto dtype = [&] { return lexer.peek().kind == PatternToken::Kind::word && dtypes_of(lexer.peek().text) != 0; };
+  if (!lexer.accept("{")) {
+    lexer.cut_modifiers();
+    return dtype() && !lexer.is_word("bool");  // `c: bool` is a literal
+  }
+  do {
+    if (!dtype()) return false;
+    lexer.take();
+  } while (lexer.accept(","));
+  return lexer.accept("}") && !lexer.is("(");
+}
 
 void read_tensor_type(PatternLexer& lexer, ExprNode& node) {
   if (node.tensor) lexer.fail_at(lexer.peek().at, "the tensor is described twice; say all of it in one place");
+  lexer.cut_modifiers();
   node.tensor.emplace();
   node.tensor->dtypes = read_dtypes(lexer);
   if (lexer.accept("[")) read_sizes(lexer, node);
   if (!lexer.is_word("on")) return;
   lexer.take();
   if (lexer.peek().kind != PatternToken::Kind::word) lexer.fail("a device");
+  lexer.cut_modifiers();
   std::string device(lexer.take().text);
   if (lexer.accept(":")) device += ":" + std::string(lexer.take().text);
   node.tensor->device = parse_device(device);

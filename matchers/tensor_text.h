@@ -6,8 +6,9 @@
 
 namespace fx::internal {
 
-/// True for a word that begins a type: a dtype, `tensor`, `floating`, `integral`.
-bool is_tensor_word(std::string_view word);
+/// True where a type begins: a dtype, `tensor`, `floating`, `integral`, or several in braces. `{f16, g}` and `{f16}(x)`
+/// call functions.
+bool is_tensor_type(PatternLexer lexer);
 
 /// Reads a type from the lexer into the test and sizes of `node`.
 void read_tensor_type(PatternLexer& lexer, ExprNode& node);

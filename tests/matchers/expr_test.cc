@@ -195,7 +195,7 @@ std::vector<Construct> constructs() {
       {"Dtype", op("aten::relu", value("x").is("f32")), "aten::relu(x: f32)"},
       {"DtypeBool", op("aten::relu", value("x").is("boolean")), "aten::relu(x: boolean)"},
       {"DtypeSpeltAsPythonDoes", op("aten::relu", value("x").is("float32")), "aten::relu(x: f32)"},
-      {"Dtypes", op("aten::relu", value("x").is("{f16, bfloat16}")), "aten::relu(x: node.is({float16, bfloat16}))"},
+      {"Dtypes", op("aten::relu", value("x").is("{f16, bfloat16}")), "aten::relu(x: {float16, bfloat16})"},
       {"Sizes", op("aten::relu", value("x").is("f32[N, C, *, 3]")), "aten::relu(x: f32[N, C, *, 3])"},
       {"Rank", op("aten::relu", value("x").is("tensor[*, *]")), "aten::relu(x: tensor[*, *])"},
       {"Scalar", op("aten::relu", value("x").is("floating[]")), "aten::relu(x: floating[])"},

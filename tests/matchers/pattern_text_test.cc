@@ -206,6 +206,62 @@ TEST(PatternText, ANameBesideItsRestIsAList) {
   }
 }
 
+std::vector<std::string> dtypes_found(const Pattern& pattern) {
+  const Graph graph = graph_of("a = my::op(%x)\nb = my::op(%y)\nc = my::op(%z)\nreturn (a, b, c)", "x y z");
+  Shapes shapes(graph);
+  for (const auto& [name, text] : {std::pair("x", "2x3:float16"), {"y", "2x3:bfloat16"}, {"z", "2x3:float32"}}) {
+    TensorInfo info = *parse_tensor_info(text);
+    info.device = *parse_device("cpu");
+    shapes[*graph.find(name)] = info;
+  }
+  std::vector<std::string> found;
+  for (const Match& match : find(graph, pattern, {.shapes = &shapes})) found.push_back(match.anchor().name());
+  return found;
+}
+
+/// A type stands behind a name in short or in `.is(…)`, with other conditions before and after it.
+TEST(PatternText, TypesBehindANameAreThoseOfIs) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> types = {
+      {"f16", {"a"}},
+      {"{f16}", {"a"}},
+      {"{f16, bf16}", {"a", "b"}},
+      {"{bool, f32}", {"c"}},
+      {"floating", {"a", "b", "c"}},
+      {"{f16, integral}", {"a"}},
+      {"f32[2, 3]", {"c"}},
+      {"{f16, bf16}[N, 2]", {}},
+      {"{f16, bf16}[N, C]", {"a", "b"}},
+      {"bf16 on cpu", {"b"}},
+      {"{f16, f32}[...] on cuda:0", {}},
+      {"{f16, f32} on cpu", {"a", "c"}},
+      {"tensor on cuda:1", {}},
+  };
+  for (const auto& [type, finds] : types) {
+    for (const char* const modifier : {"", ".used_once", ".uses(1, 3)", ".used_once.if(any)"}) {
+      const auto find_by = [&](const std::string& text) {
+        const Pattern pattern(text, {{"any", [](const Argument&) { return true; }}});
+        EXPECT_EQ(dtypes_found(pattern), finds) << text << pattern.str();
+        return pattern.str();
+      };
+      const std::string printed = find_by("my::op(x: node.is(" + type + ")" + modifier + ")");
+      EXPECT_EQ(find_by("my::op(x: " + type + modifier + ")"), printed);
+      EXPECT_EQ(find_by(printed), printed);
+    }
+  }
+  EXPECT_EQ(printed("my::op(x: {f16, bf16}[N, *])"), "return my::op(x: {float16, bfloat16}[N, *])\n");
+}
+
+/// Braces that hold anything but dtypes are what is called, behind a name, too.
+TEST(PatternText, OperatorsInBracesBehindAName) {
+  EXPECT_EQ(printed("my::op(x: {f16, my::f})"), "x = {f16, my::f}\nreturn my::op(x)\n");
+  EXPECT_EQ(printed("my::op(x: {f16, bf16}(y))"), "x = {f16, bf16}(y)\nreturn my::op(x)\n");
+  EXPECT_EQ(printed("my::op(x: {#view})"), "x = #view\nreturn my::op(x)\n");
+  EXPECT_EQ(printed("x = {f16, bf16}\nreturn my::op(x)"), "x = {f16, bf16}\nreturn my::op(x)\n");
+  EXPECT_EQ(error_of("my::op(x: {f16, 2})"), "<pattern>:1:17: expected an operator, found '2'");
+  EXPECT_EQ(error_of("my::op(x: f16.is(f32))"),
+            "<pattern>:1:18: the tensor is described twice; say all of it in one place");
+}
+
 TEST(PatternText, StringsStandBetweenQuotesOfEitherKind) {
   for (const char quote : {'\'', '"'}) {
     for (const char* const content :
