@@ -27,6 +27,9 @@ class PatternParser {
   /// Reads the whole text; returns what the pattern returns.
   std::vector<match::Expr> parse();
 
+  /// True when the word reads as the function of that name, with arguments behind it or without.
+  static bool reads_as_target(std::string_view word, bool has_arguments);
+
  private:
   using Expr = match::Expr;
   using Kind = PatternToken::Kind;

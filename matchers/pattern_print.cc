@@ -2,7 +2,7 @@
 #include <re2/re2.h>
 
 #include <fxgraph/matchers/pattern_data.h>
-#include <fxgraph/matchers/pattern_lexer.h>
+#include <fxgraph/matchers/pattern_parser.h>
 
 namespace fx::internal {
 
@@ -147,7 +147,9 @@ class Printer {
 
   void call(const PatternNode& node) {
     if (node.commutative) out_ += "commutative(";
-    if (node.op == Op::call_function) {
+    if (node.op == Op::call_function && reads_as_other(node)) {
+      bracketed("call_function", node.targets, '[', ']');
+    } else if (node.op == Op::call_function) {
       targets(node.targets);
     } else {
       bracketed(to_string(node.op), node.targets, '[', ']');
@@ -155,6 +157,14 @@ class Printer {
     }
     if (!node.bare) list("(", node, ")");
     if (node.commutative) out_ += ')';
+  }
+
+  /// A function that has the name of a formula, or looks like a value where it has no arguments.
+  static bool reads_as_other(const PatternNode& node) {
+    const TargetSet& set = node.targets;
+    const bool word = set.names().size() == 1 && set.expressions().empty() && set.tags().empty() &&
+                      PatternLexer::is_one_word(set.names()[0].view());
+    return word && !PatternParser::reads_as_target(set.names()[0].view(), !node.bare);
   }
 
   /// The target as a word, or, when it is none, as the expression that it alone matches.

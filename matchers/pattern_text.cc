@@ -27,22 +27,41 @@ constexpr std::array kKindWords = {
     KindWord{"str", match::lit_string}, KindWord{"constant", match::constant},
 };
 
-/// Words that stand for something, wherever a name could.
-bool is_taken(std::string_view word) {
-  constexpr std::string_view kTaken[] = {"None",   "True",     "False",       "inf",         "nan",
-                                         "return", "get_attr", "call_module", "call_method", "call_function"};
-  return std::ranges::find(kTaken, word) != std::end(kTaken) ||
-         std::ranges::find(kKindWords, word, &KindWord::word) != kKindWords.end();
+/// Words that stand for something even before arguments.
+constexpr std::array<std::string_view, 9> kFixedWords = {"None", "True",        "False",       "inf",          "nan",
+                                                         "_",    "call_module", "call_method", "call_function"};
+
+/// Words with arguments of their own, and what opens those.
+struct Construct {
+  std::string_view word;
+  std::string_view open;
+};
+
+constexpr std::array kConstructs = {
+    Construct{"maybe", "("},     Construct{"commutative", "("}, Construct{"lit", "("},       Construct{"near", "("},
+    Construct{"dominates", "("}, Construct{"repeat", "("},      Construct{"unordered", "["},
+};
+
+const Construct* find_construct(std::string_view word) {
+  const auto found = std::ranges::find(kConstructs, word, &Construct::word);
+  return found == kConstructs.end() ? nullptr : found;
 }
 
-/// Cuts off the modifiers of a word.
-std::string_view split_modifiers(std::string_view word, std::string_view& modifiers) {
-  const std::string_view bare = PatternLexer::without_modifiers(word);
-  if (bare.size() < word.size()) modifiers = word.substr(bare.size() + 1);
-  return bare;
+/// Words that stand for something, wherever a name could.
+bool is_taken(std::string_view word) {
+  return (std::ranges::find(kFixedWords, word) != kFixedWords.end() && word != "_") || word == "return" ||
+         word == "get_attr" || std::ranges::find(kKindWords, word, &KindWord::word) != kKindWords.end();
 }
 
 }  // namespace
+
+bool PatternParser::reads_as_target(std::string_view word, bool has_arguments) {
+  if (!PatternLexer::is_one_word(word) || PatternLexer::without_modifiers(word) != word) return false;
+  if (!has_arguments) return word.find("::") != std::string_view::npos;
+  const Construct* construct = find_construct(word);
+  return std::ranges::find(kFixedWords, word) == kFixedWords.end() && !(construct && construct->open == "(") &&
+         std::ranges::find(standard_formulas(), word, &Formula::name) == standard_formulas().end();
+}
 
 std::vector<Expr> PatternParser::parse() {
   std::vector<Expr> results;
@@ -110,7 +129,7 @@ Expr PatternParser::primary() {
   const PatternToken& token = lexer_.peek();
   switch (token.kind) {
     case Kind::number:
-    case Kind::string: return literal(lexer_.take().text);
+    case Kind::string: return modified(literal(lexer_.take().text));
     case Kind::regex: return call(Op::call_function, regex());
     case Kind::word: return word();
     default: break;
@@ -135,49 +154,36 @@ Expr PatternParser::primary() {
 
 // A word is a keyword, an operator (it has `::`, or arguments follow), a name with a kind after it, or a name.
 Expr PatternParser::word() {
+  lexer_.cut_modifiers();
   const PatternToken token = lexer_.take();
   const std::string_view text = token.text;
   if (lexer_.accept(":")) return described().name(value_name(token));
-  if (text == "None") return Expr(Argument());
-  if (text == "True" || text == "False") return Expr(text == "True");
-  if (text == "inf" || text == "nan") return literal(text);
+  if (text == "None") return modified(Expr(Argument()));
+  if (text == "True" || text == "False") return modified(Expr(text == "True"));
+  if (text == "inf" || text == "nan") return modified(literal(text));
+  if (text == "_") return modified(match::_);
   if (text == "call_module" || text == "call_method" || text == "call_function") return spelled_call(text);
   if (text == "get_attr" && lexer_.is("[")) return modified(match::parameter({}, bracketed('[', ']')));
-  if (const Formula* formula = lexer_.is("(") ? find_formula(text) : nullptr) return modified(use(*formula, token.at));
-  if (lexer_.is("(") || lexer_.is("[")) {
-    for (const std::string_view known :
-         {"maybe(", "commutative(", "lit(", "near(", "dominates(", "repeat(", "unordered["}) {
-      if (known.substr(0, known.size() - 1) == text && lexer_.accept(known.substr(known.size() - 1)))
-        return construct(text);
-    }
-  }
-  std::string_view modifier;
-  const std::string_view bare = split_modifiers(text, modifier);
-  const bool plain = modifier.empty() && lexer_.is("(");
-  const auto with_modifier = [&](const Expr& expr) {
-    return modified(modifier.empty() ? expr : modify(expr, modifier));
-  };
-  if (bare == "_") return with_modifier(match::_);
-  if (bare == "get_attr" && !plain) return with_modifier(match::parameter());
+  const bool has_arguments = lexer_.is("(");
+  if (const Formula* formula = has_arguments ? find_formula(text) : nullptr) return modified(use(*formula, token.at));
+  if (const Construct* known = find_construct(text); known && lexer_.accept(known->open)) return construct(text);
+  if (has_arguments || text.find("::") != std::string_view::npos) return call(Op::call_function, TargetSet(text));
+  if (text == "get_attr") return modified(match::parameter());
   for (const KindWord& kind : kKindWords) {
-    if (kind.word == bare && !plain) return with_modifier(kind.make({}));
+    if (kind.word == text) return modified(kind.make({}));
   }
-  if (bare.find("::") != std::string_view::npos || plain) {
-    return modifier.empty() ? call(Op::call_function, TargetSet(bare))
-                            : with_modifier(match::call(Op::call_function, TargetSet(bare), {}));
-  }
-  const auto known = bound_.find(bare.starts_with('%') ? bare.substr(1) : bare);
-  named_.insert(bare.starts_with('%') ? bare.substr(1) : bare);
-  return with_modifier(known != bound_.end() ? known->second : match::any(value_name({token.kind, bare, token.at})));
+  const std::string_view name = text.starts_with('%') ? text.substr(1) : text;
+  const auto known = bound_.find(name);
+  named_.insert(name);
+  return modified(known != bound_.end() ? known->second : match::any(value_name(token)));
 }
 
 /// `#view`, where modifiers may be part of the word.
 Expr PatternParser::tagged() {
-  std::string_view modifiers;
-  const TargetSet targets(tag(split_modifiers(lexer_.peek().text, modifiers)));
+  lexer_.cut_modifiers();
+  const TargetSet targets(tag(lexer_.peek().text));
   lexer_.take();
-  if (modifiers.empty()) return call(Op::call_function, targets);
-  return modified(modify(match::call(Op::call_function, targets, {}), modifiers));
+  return call(Op::call_function, targets);
 }
 
 /// What stands after `name:`; a type of tensor, `f32[N, C]`, means a node of that type.
@@ -190,8 +196,8 @@ Expr PatternParser::described() {
 
 /// A word with an argument list of its own; its opening bracket is taken.
 Expr PatternParser::construct(std::string_view word) {
-  if (word == "lit") return literal(lexer_.take_balanced());
-  if (word == "near") return near();
+  if (word == "lit") return modified(literal(lexer_.take_balanced()));
+  if (word == "near") return modified(near());
   if (word == "unordered") return modified(match::unordered(elements("]")));
   Expr made = word == "commutative" ? commutative()
               : word == "dominates" ? dominates()

@@ -7,6 +7,7 @@
 #include <fxgraph/matchers/expr.h>
 #include <fxgraph/matchers/matcher.h>
 #include <fxgraph/text/parse.h>
+#include "tests/support/error_of.h"
 #include "tests/support/short_graph.h"
 
 namespace fx::pattern_text_test {
@@ -203,6 +204,109 @@ TEST(PatternText, ANameBesideItsRestIsAList) {
       ASSERT_EQ(found.size(), 1u) << said;
       EXPECT_EQ(found[0].anchor().name(), finds) << said;
     }
+  }
+}
+
+/// Where a part of a pattern may stand.
+std::vector<match::Expr> positions_of(const match::Expr& part) {
+  using namespace match;
+  const auto sink = [](const Expr& arg) { return op("my::sink", arg, rest()); };
+  return {part,
+          part.used_once(),
+          sink(part),
+          sink(part.uses(1, 2)),
+          sink(any_of({part, op("aten::neg", any("x"))})),
+          sink(any_of({op("aten::neg", any("x")), part})),
+          sink(maybe(part)),
+          sink(not_(part)),
+          sink(transparent(part)),
+          sink(list({part, rest()})),
+          sink(unordered({any("x"), part})),
+          sink(dominates(any("x"), part)),
+          sink(dominates(part, op(Tag::pointwise))),
+          op("my::sink", any("x"), rest()).kwarg("k", part),
+          commutative("my::sink", any("x"), part),
+          op("my::sink", part.name("v"), part.name("v"))};
+}
+
+/// Calls of `name` and values, in all of those positions.
+Graph graph_that_calls(const std::string& name) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& call = graph.call_function(name, {&x});
+  Node& none = graph.call_function(name, {});
+  for (Node* const value : {&x, &call, &none, &graph.call_function("aten::neg", {&x})}) {
+    graph.call_function("my::sink", {value});
+    graph.call_function("my::sink", {value, value});
+    graph.call_function("my::sink", {&x, value});
+    graph.call_function("my::sink", {Argument::list({&x, value})});
+    graph.call_function("my::sink", {Argument::list({value, &x})});
+    graph.call_function("my::sink", {&x}, {{"k", value}});
+  }
+  graph.output(x);
+  return graph;
+}
+
+std::vector<std::string> found_in(const Graph& graph, const Pattern& pattern) {
+  std::vector<std::string> anchors;
+  for (const Match& match : find(graph, pattern, {.overlap = Overlap::all, .contained = false}))
+    anchors.push_back(match.anchor().name());
+  return anchors;
+}
+
+/// What is called keeps what it is in print: words of the language, formulas, values of the pattern, with arguments or
+/// alone.
+TEST(PatternText, FunctionsOfAnyNameReadBack) {
+  std::size_t found = 0;
+  for (const std::string name : {"my_fn",       "my::fn",      "torch.relu",    "x",
+                                 "v",           "node",        "float",         "literal",
+                                 "f16",         "None",        "True",          "inf",
+                                 "_",           "return",      "let",           "graph",
+                                 "get_attr",    "half",        "plus",          "cast",
+                                 "maybe",       "lit",         "near",          "repeat",
+                                 "commutative", "dominates",   "unordered",     "my::fn.if",
+                                 "m.used_once", "call_method", "call_function", "my fn",
+                                 "<my-fn>",     "call_module", "my::if",        "%x",
+                                 "is",          "_1"}) {
+    const Graph graph = graph_that_calls(name);
+    std::vector<Pattern> patterns;
+    for (const match::Expr& part : {match::op(name), match::op(name, match::any("x")), match::op(name, match::_)}) {
+      for (const match::Expr& made : positions_of(part)) {
+        const std::string refused = testing::error_of([&] { patterns.emplace_back(made); });
+        EXPECT_TRUE(refused == "no error" || refused.find("the path of dominates()") != std::string::npos) << refused;
+      }
+    }
+    for (const std::string& text :
+         std::vector<std::string>{"let g(w) = my::sink(call_function[" + name + "](w))\nreturn g(x)",
+                                  "let g(w) = my::sink(w | call_function[" + name + "], ...)\nreturn g(aten::neg)",
+                                  "my::sink(call_function[" + name + "](), ...)",
+                                  "let half(w) = my::sink(w)\nhalf(call_function[" + name + "])"})
+      if (name[0] != '<' && name[0] != '%' && name != "my fn") patterns.emplace_back(text);
+    for (const Pattern& pattern : patterns) {
+      const Pattern read(pattern.str());
+      EXPECT_EQ(read.str(), pattern.str());
+      const std::vector<std::string> anchors = found_in(graph, pattern);
+      EXPECT_EQ(found_in(graph, read), anchors) << pattern.str();
+      found += anchors.size();
+    }
+  }
+  EXPECT_GT(found, 5000u);
+  EXPECT_EQ(printed("aten::relu(call_function[my_fn])"), "return aten::relu(call_function[my_fn])\n");
+  EXPECT_EQ(printed("call_function[half](x)"), "return call_function[half](x)\n");
+  EXPECT_EQ(printed("call_function[my_fn](x)"), "return my_fn(x)\n");
+  EXPECT_EQ(printed("call_function[my::fn]"), "return my::fn\n");
+  EXPECT_EQ(printed("node(float(x))"), "return node(float(x))\n");
+}
+
+/// Conditions print behind values of every kind, and are read there.
+TEST(PatternText, ConditionsBehindEveryKindOfValue) {
+  for (const match::Expr& made :
+       {match::lit(2), match::lit(2.5), match::lit("a"), match::lit(Argument()), match::lit(true), match::near(2, 0.5),
+        match::lit(DType::float16), match::op(TargetSet()), match::call(Op::call_method, {}, {}),
+        match::call(Op::call_module, {}, {}), match::parameter(), match::constant(), match::any(), match::lit_int()}) {
+    const Pattern pattern(match::op("my::op", made.used_once().where(">", 1)));
+    EXPECT_EQ(Pattern(pattern.str()).str(), pattern.str());
+    EXPECT_THAT(pattern.str(), ::testing::HasSubstr(".used_once.if(> 1)"));
   }
 }
 
