@@ -56,6 +56,12 @@ void Rewriter::erase_node(Node& node) {
 }
 
 void Rewriter::set_args_kwargs(Node& node, ArgumentSpan args, KwargSpan kwargs) {
+  const auto refuse_self = [&](const Node& input) {
+    if (&input == &node)
+      throw Error(ErrorKind::invalid_argument, "cannot make " + node.name() + " its own input", node.name());
+  };
+  for (const Argument& argument : args) for_each_node(argument, refuse_self);
+  for (const Argument& argument : kwargs.values()) for_each_node(argument, refuse_self);
   Entry entry{.kind = Kind::arguments, .node = &node};
   save_arguments(entry, node);
   try {
@@ -97,7 +103,9 @@ void Rewriter::move_before(Node& node, Node& next) {
 
 void Rewriter::replace_all_uses_with(Node& from, const Argument& to) {
   if (to.node_or_null() == &from) return;
-  if (Node* fresh = to.node_or_null(); fresh && !fresh->has_users()) {
+  bool uses_itself = false;  // only a graph that was made so: then `fresh` would have a use that does not move back
+  from.for_each_input([&](const Node& input) { uses_itself |= &input == &from; });
+  if (Node* fresh = to.node_or_null(); fresh && !fresh->has_users() && !uses_itself) {
     // The uses move over as they are, and move back as they are.
     const std::vector<Node*> users = listener_ ? from.users().to_vector() : std::vector<Node*>();
     from.move_uses_to(*fresh);

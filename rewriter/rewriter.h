@@ -55,7 +55,8 @@ class Rewriter {
   /// @}
 
   // Edits, with the contracts of the same functions of Graph and Node.
-  /// The edits of Graph and Node, with their contracts; `move_before` is `next.prepend(node)`.
+  /// The edits of Graph and Node, with their contracts; `move_before` is `next.prepend(node)`. `set_args` and
+  /// `set_args_kwargs` refuse to make a node its own input, too.
   /// @{
   Node& create_node(Op op, Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {});
   Node& get_attr(Symbol path) { return create_node(Op::get_attr, path); }

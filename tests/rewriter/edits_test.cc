@@ -6,6 +6,7 @@
 #include <set>
 
 #include <fxgraph/rewriter/effect_index.h>
+#include <fxgraph/rewriter/replace_pattern.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/error_of.h"
@@ -102,7 +103,20 @@ TEST(Edits, ThatAreRefusedChangeNothing) {
       {"erase twice", [](Rewriter& to, Node&, Node&, Node& gone) { to.erase_node(gone); }},
       {"arguments", [](Rewriter& to, Node&, Node& b, Node& gone) { to.set_args(b, {gone}); }},
       {"arguments of what is gone", [](Rewriter& to, Node& a, Node&, Node& gone) { to.set_args(gone, {a}); }},
+      {"a node as its own argument",
+       [](Rewriter& to, Node& a, Node& b, Node&) {
+         to.set_args(b, {a, b});
+       }},
+      {"a node in a list of its own",
+       [](Rewriter& to, Node& a, Node& b, Node&) {
+         to.set_args(b, {Argument::list({a, Argument::list({b})})});
+       }},
+      {"a node as its own keyword argument",
+       [](Rewriter& to, Node& a, Node& b, Node&) {
+         to.set_args_kwargs(b, {a}, std::vector<NamedArgument>{{"out", b}});
+       }},
       {"one input", [](Rewriter& to, Node& a, Node& b, Node& gone) { to.replace_input_with(b, a, gone); }},
+      {"one input, the node itself", [](Rewriter& to, Node& a, Node& b, Node&) { to.replace_input_with(b, a, b); }},
       {"one input from another graph",
        [&](Rewriter& to, Node& a, Node& b, Node&) { to.replace_input_with(b, a, foreign); }},
       {"target", [](Rewriter& to, Node&, Node&, Node& gone) { to.set_target(gone, "aten::cos"); }},
@@ -161,6 +175,37 @@ TEST(Edits, ValuesAreFollowedIntoLists) {
   rewriter.replace_all_uses_with(b, Argument::list({a, 1}));
   rewriter.replace_all_uses_with(a, x);
   EXPECT_EQ(rewriter.forwarded(b), Argument::list({x, 1}));
+}
+
+/// Such a graph is read, and lint says so; its edits are undone all the same.
+TEST(Edits, OfANodeThatWasItsOwnInput) {
+  Graph graph = graph_of("n = mine.f(%x)\nfresh = aten::sin(%x)\nb = aten::cos(%n)\nreturn b");
+  Node &x = *graph.find("x"), &n = *graph.find("n"), &fresh = *graph.find("fresh");
+  n.set_args({n, Argument::list({x, n})});
+  const std::string before = print_graph(graph);
+  for (const Argument& to : {Argument(fresh), Argument(x), Argument(3)}) {
+    Rewriter rewriter(graph);
+    rewriter.replace_all_uses_with(n, to);
+    EXPECT_FALSE(n.has_users());
+    rewriter.set_args(n, {x});
+    rewriter.rollback();
+    EXPECT_EQ(print_graph(graph), before);
+  }
+}
+
+/// A function that goes wrong behind it leaves the graph as it was.
+TEST(Edits, ACallbackCannotMakeANodeItsOwnInput) {
+  Graph graph = graph_of("a = aten::relu(%x)\nb = aten::sin(%a)\nreturn b");
+  const std::string before = print_graph(graph);
+  const auto tie = [](const Match& match, Rewriter& rewriter) -> Node& {
+    Node& made = rewriter.call_function("mine.f", {match["x"]});
+    rewriter.set_args(made, {made, 1});
+    rewriter.replace_all_uses_with(made, match["x"]);
+    throw std::runtime_error("not reached");
+  };
+  EXPECT_THAT(error_of([&] { replace_pattern(graph, "aten::relu(x)", tie); }),
+              HasSubstr("cannot make mine_f its own input"));
+  EXPECT_EQ(print_graph(graph), before);
 }
 
 /// What was committed stays; what comes after is undone as ever.
@@ -222,9 +267,12 @@ TEST(Edits, ManyAreUndone) {
       try {
         switch (random.below(6)) {
           case 0: rewriter.erase_node(one); break;
-          case 1:
-            if (!takes(other, one)) rewriter.set_args_kwargs(one, other.args(), other.kwargs());
+          case 1: {
+            const bool refused = takes(other, one);
+            rewriter.set_args_kwargs(one, other.args(), other.kwargs());
+            EXPECT_FALSE(refused) << "its own input, at seed " << seed;
             break;
+          }
           case 2:
             rewriter.replace_all_uses_with(one, random.chance(70) ? Argument(other) : Argument::list({other, 1}));
             break;
