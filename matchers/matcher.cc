@@ -101,6 +101,13 @@ bool earlier(const Match& a, const Match& b) { return a.anchor().is_before(b.anc
               node.name());
 }
 
+/// Two ways to match the same nodes with the same results, as a sum of x and x does in either order.
+bool is_same_place(const Match& a, const Match& b) {
+  const PatternData& pattern = PatternAccess::of(a);
+  return &pattern == &PatternAccess::of(b) && std::ranges::equal(a.nodes(), b.nodes()) &&
+         std::ranges::all_of(pattern.roots, [&](std::uint32_t root) { return a.values()[root] == b.values()[root]; });
+}
+
 /// The largest benefit first; each match is asked once.
 void sort_by_benefit(std::vector<Match>& matches, const FindOptions& options) {
   std::vector<std::pair<double, Match>> valued;
@@ -131,7 +138,8 @@ void apply_overlap(std::vector<Match>& matches, const FindOptions& options, cons
   for (Match& match : matches) {
     const Node* shared = nullptr;
     for (const Node* node : match.nodes()) shared = owner[*node] ? node : shared;
-    if (shared && overlap == Overlap::error) throw_overlap(*shared, *owner[*shared], match);
+    if (shared && overlap == Overlap::error && !is_same_place(*owner[*shared], match))
+      throw_overlap(*shared, *owner[*shared], match);
     if (shared) continue;
     kept.push_back(std::move(match));
     for (const Node* node : kept.back().nodes()) owner[*node] = &kept.back();

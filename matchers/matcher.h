@@ -29,7 +29,8 @@
 
 namespace fx {
 
-/// What to do with matches that share a node.
+/// What to do with matches that share a node. Several ways to match the same nodes with the same results are one place,
+/// where the first way is kept, except under `all`.
 enum class Overlap : std::uint8_t {
   first,         ///< keep the first in graph order, as torch.fx does
   largest,       ///< keep the one with most nodes; of equals the first
