@@ -59,7 +59,15 @@ class GraphBuilder {
       case PatternKind::attribute: return graph_.create_node(Op::get_attr, only_target(node), {}, {}, node.name.view());
       case PatternKind::sequence: return Argument::list(arguments(node));
       case PatternKind::call: return call(node);
-      default: refuse("alternatives and optional parts belong to patterns; write a rule for each, or a function");
+      case PatternKind::one_of:
+      case PatternKind::absent:
+        refuse("alternatives and optional parts belong to patterns; write a rule for each, or a function");
+      case PatternKind::rest:
+        refuse("a rest, `..." + node.name.str() + "`, belongs to patterns; write a function, which has what it took");
+      default:
+        refuse(
+            "`constant`, `!`, `~` and `dominates` say what a value must be and belong to patterns; write the name that "
+            "the pattern gives the value");
     }
   }
 

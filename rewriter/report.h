@@ -19,7 +19,7 @@ enum class RewriteStop : std::uint8_t {
   max_time,       ///< the limit on time was reached
   search_budget,  ///< a search used up its budget: matches may be missing
 };
-/// Returns the name as it is spelt above.
+/// Returns the words that reports have for it, as in `stopped by the limit on rewrites`.
 std::string_view to_string(RewriteStop stop);
 
 /// A match that was not rewritten.

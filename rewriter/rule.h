@@ -32,7 +32,7 @@ enum class Promise : std::uint8_t {
   approximate,      ///< within a tolerance
   lower_precision,  ///< the same real number, rounded to bfloat16 on the way
 };
-/// Returns the name as it is spelt above.
+/// Returns the name as it is spelt above, with hyphens: `bit-exact`.
 std::string_view to_string(Promise promise);
 
 /// What must hold for the rule to be right; who runs the rules knows whether it does.

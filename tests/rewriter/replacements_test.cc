@@ -128,6 +128,25 @@ TEST(Replacements, CallOperatorsAsTheyAreCalled) {
     EXPECT_NO_THROW(Replacement{text}) << text;
 }
 
+/// What belongs to patterns is named, not something else that does.
+TEST(Replacements, SayOneThing) {
+  constexpr const char *kChoice = "alternatives and optional parts belong", *kTest = "`dominates` say what a value";
+  for (const auto& [text, message] : {std::pair("aten::cat([x, ...r], 1)", "a rest, `...r`, belongs to patterns"),
+                                      {"aten::cat([x, ...], 1)", "`...` belongs to patterns"},
+                                      {"mine::f(x, ...r)", "a rest, `...r`, belongs to patterns"},
+                                      {"mine::f(x, ...)", "`...` belongs to patterns"},
+                                      {"aten::relu(aten::sin(x) | x)", kChoice},
+                                      {"mine::f(maybe(x))", kChoice},
+                                      {"mine::f(!aten::relu(x))", kTest},
+                                      {"mine::f(~aten::relu(x))", kTest},
+                                      {"mine::f(k: constant)", kTest},
+                                      {"mine::f(dominates(x, aten::relu))", kTest}}) {
+    const std::string error = error_of([&] { Replacement{text}; });
+    EXPECT_THAT(error, HasSubstr(message)) << text;
+    EXPECT_EQ(error.find("alternatives") != std::string::npos, message == kChoice) << text << error;
+  }
+}
+
 TEST(Replacements, DropNoStatement) {
   EXPECT_THAT(error_of([&] { Replacement{"y = aten::add_.Scalar(x, 1)\nreturn aten::neg(x)"}; }),
               HasSubstr("nothing uses y"));
