@@ -49,6 +49,7 @@ class Printer {
     int number = 0;
     for (std::uint32_t i = 0; i < data_.nodes.size(); ++i) {
       names_[i] = data_.nodes[i].name.str();
+      if (!names_[i].empty() && !PatternLexer::is_one_word(names_[i])) names_[i].insert(0, 1, '%');  // `%1`, no number
       if (!names_[i].empty() || mentions_[i] < 2 || data_.nodes[i].kind == PatternKind::literal) continue;
       do {
         names_[i] = "_" + std::to_string(++number);

@@ -90,12 +90,16 @@ class Rewriter {
   /// What rollback() and changed() count from.
   Mark mark() const { return committed_ + journal_.size(); }
   /// True when something was done since (without a mark: since the last commit), undone edits left out.
+  /// @{
   bool changed() const { return !journal_.empty(); }
   bool changed(Mark since) const { return mark() > since; }
+  /// @}
   /// Undoes what was done since, newest first. Throws Error(invalid_argument) when that is not so any more: some of it
   /// was committed, or the mark stands behind what was done.
+  /// @{
   void rollback() { rollback(committed_); }
   void rollback(Mark to);
+  /// @}
   /// Forgets what was done: it can no longer be undone.
   void commit();
 

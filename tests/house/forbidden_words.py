@@ -22,16 +22,23 @@ IN_TESTS = PATTERNS + [
 ]
 
 
+DAMAGED = (zipfile.BadZipFile, zlib.error)  # on purpose, for a fuzz target
+
+
 def in_archive(root, path):
     """What the parts of an archive say: models keep the lines of the program that they come from."""
-    if not zipfile.is_zipfile(root / path):
-        return
     words = re.compile("|".join(DIRECTORIES).encode())
-    with zipfile.ZipFile(root / path) as archive:
+    try:
+        archive = zipfile.ZipFile(root / path) if zipfile.is_zipfile(root / path) else None
+    except DAMAGED:
+        return
+    if not archive:
+        return
+    with archive:
         for part in archive.namelist():
             try:
                 content = archive.read(part)
-            except (zipfile.BadZipFile, zlib.error):  # damaged on purpose, for a fuzz target
+            except DAMAGED:
                 continue
             found = words.search(content)
             if found:

@@ -179,34 +179,6 @@ TEST(PatternText, InputsAreWhatTheMatchDoesNotCompute) {
     EXPECT_THAT(Pattern("my::op(" + std::string(made) + ")").inputs(), ElementsAre()) << made;
 }
 
-/// Names of targets are bytes: one that is no UTF-8 is printed as an expression, which reads and finds it.
-TEST(PatternText, TargetsNeedNotBeUtf8) {
-  const Graph graph = parse_graph(
-      "graph(%x):\n    %y = call_function[target=\xe1ten::relu](args = (%x,), kwargs = {})\n    return %y\n");
-  const Pattern pattern(graph);
-  for (const Pattern& same : {pattern, Pattern(pattern.str())}) {
-    EXPECT_EQ(same.str(), pattern.str());
-    EXPECT_EQ(find(graph, same).size(), 1u) << same.str();
-    EXPECT_EQ(find(graph_of("y = aten::relu(%x)\nreturn y"), same).size(), 0u) << same.str();
-  }
-}
-
-/// The name of a rest is the list of what it took, before it as behind it.
-TEST(PatternText, ANameBesideItsRestIsAList) {
-  const Graph graph = parse_graph(
-      "graph(%x):\n    %a = call_function[target=my::op](args = ([%x, 1], %x, 1), kwargs = {})\n"
-      "    %b = call_function[target=my::op](args = ([%x, 2], %x, 1), kwargs = {})\n"
-      "    %c = call_function[target=my::op](args = ([%x, %b], [%x, %b]), kwargs = {})\n    return (%a, %b, %c)\n");
-  for (const auto& [text, finds] : {std::pair("my::op(v, ...v)", "a"), std::pair("my::op([...v], v)", "c"),
-                                    std::pair("my::op([first, ...v], first, ...v)", "a")}) {
-    for (const std::string& said : {std::string(text), printed(text)}) {
-      const std::vector<Match> found = find(graph, Pattern(said));
-      ASSERT_EQ(found.size(), 1u) << said;
-      EXPECT_EQ(found[0].anchor().name(), finds) << said;
-    }
-  }
-}
-
 /// Where a part of a pattern may stand.
 std::vector<match::Expr> positions_of(const match::Expr& part) {
   using namespace match;
