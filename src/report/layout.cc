@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <compare>
 #include <limits>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include <fxgraph/ir/node_map.h>
 
@@ -57,7 +59,7 @@ class LayoutMaker {
     return static_cast<std::uint32_t>(outline_.groups()[group].parent);
   }
 
-  /// What each group holds and shows, in the order of the first nodes.
+  /// What each group holds and shows, in the order of the first nodes; sort_items() has the last word.
   void collect_items() {
     std::vector<bool> seen(items_.size(), false);
     for (const Node* node : nodes_) {
@@ -97,7 +99,42 @@ class LayoutMaker {
     segments_.push_back({above, place, up, down});
   }
 
+  /// So that edges point down: the weights of a group may come long before what it is given. Items that do already keep
+  /// their order, and so do those in a circle.
+  void sort_items(std::vector<Item>& items, const Segment* begin, const Segment* end) {
+    const auto count = static_cast<std::uint32_t>(items.size());
+    for (std::uint32_t i = 0; i < count; ++i) index_[items[i]] = i;
+    const auto is_within = [&](const Segment& each) { return each.from != kPort && each.to != kPort; };
+    const auto goes_up = [&](const Segment& each) { return is_within(each) && index_[each.from] > index_[each.to]; };
+    if (std::none_of(begin, end, goes_up)) return;
+    std::vector<std::uint32_t> waits(count, 0);
+    std::vector<std::vector<std::uint32_t>> below(count);
+    for (const Segment* at = begin; at != end; ++at) {
+      if (!is_within(*at) || at->from == at->to) continue;
+      below[index_[at->from]].push_back(index_[at->to]);
+      ++waits[index_[at->to]];
+    }
+    std::set<std::uint32_t> ready;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (waits[i] == 0) ready.insert(i);
+    }
+    std::vector<bool> placed(count, false);
+    std::vector<Item> sorted;
+    for (std::uint32_t first = 0; sorted.size() < count;) {
+      while (ready.empty() && placed[first]) ++first;
+      const std::uint32_t next = ready.empty() ? first : *ready.begin();
+      ready.erase(next);
+      placed[next] = true;
+      sorted.push_back(items[next]);
+      for (const std::uint32_t other : below[next]) {
+        if (--waits[other] == 0 && !placed[other]) ready.insert(other);
+      }
+    }
+    items = std::move(sorted);
+  }
+
   void lay_out_group(std::uint32_t group, const Segment* begin, const Segment* end) {
+    sort_items(items_[group], begin, end);
     LayeredBoxes layered;
     std::vector<std::uint32_t> in, out;  // sources
     for (const Segment* at = begin; at != end; ++at) {

@@ -34,7 +34,7 @@ struct GroupLayout {
   };
   double width = 0;           ///< of the group, with its frame
   std::uint32_t rows = 0;     ///< those of ports included
-  std::vector<Box> boxes{};   ///< in the order of their first nodes
+  std::vector<Box> boxes{};   ///< in the order of their first nodes, but for those to which edges would go up
   std::vector<Edge> edges{};  ///< in the order of their values
 };
 

@@ -196,6 +196,31 @@ TEST(Layout, ModulesThatAreMetAgain) {
   }
 }
 
+/// Weights that are read first do not put their module above what it is given.
+TEST(Layout, ModulesStandBelowWhatTheyAreGiven) {
+  const Graph graph = parse_graph(R"(graph():
+    %c_w = get_attr[target=c.w]
+    %b_w = get_attr[target=b.w]
+    %a_w = get_attr[target=a.w]
+    %x = placeholder[target=x]
+    %p = call_module[target=a.l](args = (%x, %a_w))
+    %q = call_module[target=b.l](args = (%p, %b_w))
+    %r = call_module[target=c.l](args = (%q, %c_w))
+    return r)");
+  const Picture picture(graph);
+  picture.check();
+  const auto row_of = [&](const char* name) {
+    const std::size_t group = picture.outline().group_of(*graph.find(name));
+    for (const auto& box : picture.layouts()[0].boxes) {
+      if (!box.node && box.group == group) return static_cast<int>(box.row);
+    }
+    return -1;
+  };
+  EXPECT_GE(row_of("p"), 0);
+  EXPECT_LT(row_of("p"), row_of("q"));
+  EXPECT_LT(row_of("q"), row_of("r"));
+}
+
 TEST(Layout, RealModels) {
   for (const char* name : {"torchfx113_resnet18", "torchfx214_googlenet", "torchfx113_densenet121",
                            "export214_transformer", "export214_resnet18"}) {
