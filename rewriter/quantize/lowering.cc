@@ -14,10 +14,10 @@
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
-#include <fxgraph/rewriter/quantize/empty_inputs.h>
 #include <fxgraph/rewriter/quantize/engine_cache.h>
 #include <fxgraph/rewriter/quantize/engine_limits.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
+#include <fxgraph/rewriter/quantize/input_limits.h>
 #include <fxgraph/rewriter/quantize/list_lowering.h>
 #include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/reference.h>
@@ -347,7 +347,7 @@ void lower(GraphModule& reference, TargetEngine& target, const Trial::Values& va
   rewrite_once(reference, RuleSet(rules.make()));
   if (target.backend() == QuantBackend::onednn) keep_apart(reference.graph(), rules.weights());
   restore_strides(reference, values);
-  refuse_empty_inputs(reference, values);
+  assert_input_limits(reference, values);
   tidy(reference);
 }
 

@@ -11,6 +11,7 @@
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
+#include <fxgraph/rewriter/quantize/input_limits.h>
 #include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/qnnpack_limits.h>
 #include <fxgraph/run/call.h>
@@ -175,16 +176,18 @@ std::string Trial::fault(const Node& kernel, const Node& op, bool relu, bool com
 
 std::string Trial::fault_now(const Node& kernel, const Node& op, bool relu, bool compare) const {
   std::string why = fault_in(Layout::contiguous, kernel, op, relu, compare);
-  bool images = false;
+  std::int64_t channels = 0;  // of images
   for (const Node* input : kernel.all_input_nodes()) {
     const std::string* name = value_name(*input);
     const auto known = name ? values_.find(*name) : values_.end();
     const TensorInfo* info = known == values_.end() ? nullptr : known->second.tensor();
-    images |= info && (info->sizes.size() == 4 || info->sizes.size() == 5);
+    if (info && (info->sizes.size() == 4 || info->sizes.size() == 5)) channels = info->sizes[1];
   }
-  if (!why.empty() || !images || !compare) return why;
+  if (!why.empty() || !channels || !compare) return why;
   why = fault_in(Layout::channels_last, kernel, op, relu, compare);  // as layers of images make them
   if (!why.empty()) return why;
+  const auto groups = groups_of_norm(kernel);
+  if (groups && (*groups < 0 || *groups == channels)) return {};  // of one number each: assert_input_limits()
   const bool by_layers =
       std::ranges::all_of(kernel.all_input_nodes(), [](const Node* input) { return is_of_convolution(*input); });
   why = fault_in(by_layers ? Layout::point_of_convolution : Layout::point, kernel, op, relu, compare);

@@ -47,10 +47,23 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("adaptive_pool", "y = aten::adaptive_avg_pool2d(%a, [2, 2])"),
                       std::pair("average_pool", "y = aten::avg_pool2d(%a, [3, 3], [1, 1], [1, 1])"),
                       std::pair("cat", "y = aten::cat([%a, %a], 1)"), std::pair("hardswish", "y = aten::hardswish(%a)"),
-                      std::pair("group_norm", "y = aten::group_norm(%a, 3)"),
-                      std::pair("instance_norm",
-                                "y = aten::instance_norm(%a, None, None, None, None, True, 0.1, 0.00001, False)")),
+                      std::pair("group_norm", "y = aten::group_norm(%a, 1)")),
     [](const auto& info) { return std::string(info.param.first); });
+
+// The mean of one number is that number, but for what rounding left of it.
+TEST(NormsOfOnePoint, AreRefused) {
+  torch::manual_seed(5);
+  const Samples samples = {{torch::randn({2, 3, 8, 8})}};
+  for (const char* norm :
+       {"aten::group_norm(%x, 3)", "aten::instance_norm(%x, None, None, None, None, True, 0.1, 0.00001, False)"}) {
+    const auto gm = program_of("y = " + std::string(norm) + "\nreturn y", "x", {});
+    const auto int8 = convert(*calibrated(*gm, samples));
+    EXPECT_GT(testing::count_prefix(*int8, "quantized::"), 0u) << *int8;
+    EXPECT_NO_THROW(int8->run({torch::randn({2, 3, 1, 2})}));
+    for (const std::int64_t images : {1, 2})
+      EXPECT_THAT(error_of([&] { int8->run({torch::randn({images, 3, 1, 1})}); }), HasSubstr("groups of one number"));
+  }
+}
 
 // LibTorch's embeddings read what is not theirs, its linear layers give two dimensions. What is right stays.
 TEST(EmptyInputs, AreRefusedWhereKernelsDoNotTakeThem) {

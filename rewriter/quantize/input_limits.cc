@@ -1,8 +1,10 @@
-#include <fxgraph/rewriter/quantize/empty_inputs.h>
+#include <fxgraph/rewriter/quantize/input_limits.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fxgraph/rewriter/quantize/flat_program.h>
 
@@ -26,10 +28,7 @@ bool wants_elements(const Node& node, const Trial::Values& values) {
   return !input || input->sizes.size() != 2;
 }
 
-}  // namespace
-
-void refuse_empty_inputs(GraphModule& converted, const Trial::Values& values) {
-  Graph& graph = converted.graph();
+void refuse_empty_inputs(Graph& graph, const Trial::Values& values) {
   if (std::ranges::none_of(graph.nodes(), [&](const Node& node) { return wants_elements(node, values); })) return;
   const std::vector<Node*> inputs = graph.placeholders();
   if (inputs.empty()) return;
@@ -43,6 +42,39 @@ void refuse_empty_inputs(GraphModule& converted, const Trial::Values& values) {
     graph.call_function("torch._assert",
                         {any, "the input '" + input->target().str() +
                                   "' is empty, and LibTorch's int8 kernels of this program take no empty tensors"});
+  }
+}
+
+// `numel > batch * groups`
+void refuse_groups_of_one(Graph& graph, Node& kernel, std::int64_t groups) {
+  const auto scope = graph.inserting_before(kernel);
+  Node& input = kernel.arg(0).node();
+  Node& count = graph.call_function("aten::numel", {input});
+  Node& batch = graph.call_function("aten::size.int", {input, 0});
+  const Argument each = groups < 0 ? Argument(graph.call_function("aten::size.int", {input, 1})) : Argument(groups);
+  Node& all = graph.call_function("operator.mul", {batch, each});
+  Node& more = graph.call_function("operator.gt", {count, all});
+  graph.call_function("torch._assert",
+                      {more, "%" + kernel.name() +
+                                 " is given groups of one number, of which LibTorch's int8 norms make something else "
+                                 "than the norm of floats"});
+}
+
+}  // namespace
+
+std::optional<std::int64_t> groups_of_norm(const Node& kernel) {
+  if (!kernel.is(Op::call_function) || kernel.args().size() < 2 || !kernel.arg(0).is_node()) return std::nullopt;
+  if (kernel.target() == "quantized::instance_norm") return -1;
+  if (kernel.target() == "quantized::group_norm" && kernel.arg(1).is_int()) return kernel.arg(1).as_int();
+  return std::nullopt;
+}
+
+void assert_input_limits(GraphModule& converted, const Trial::Values& values) {
+  refuse_empty_inputs(converted.graph(), values);
+  std::vector<Node*> nodes;
+  for (Node& node : converted.graph().nodes()) nodes.push_back(&node);
+  for (Node* node : nodes) {
+    if (const auto groups = groups_of_norm(*node)) refuse_groups_of_one(converted.graph(), *node, *groups);
   }
 }
 
