@@ -78,6 +78,13 @@ void check_records(const std::string& path) {
   }
 }
 
+[[noreturn]] void refuse_file(const std::string& path, const std::exception& error) {
+  const bool is_exported = path.ends_with(".pt2");
+  throw Error(ErrorKind::io, path + ": is not " + (is_exported ? "an archive of torch.export" : "a TorchScript file") +
+                                 " that can be read (" + reason_for(path, error) + "); save the model with " +
+                                 (is_exported ? "torch.export.save" : "torch.jit.save"));
+}
+
 torch::jit::Module read_file(const std::string& path) {
   std::error_code status;
   if (!std::filesystem::exists(path, status)) throw Error(ErrorKind::io, path + ": there is no such file");
@@ -86,9 +93,13 @@ torch::jit::Module read_file(const std::string& path) {
   if (!std::ifstream(path, std::ios::binary)) throw Error(ErrorKind::io, path + ": cannot be opened for reading");
   try {
     if (is_zip(path)) check_records(path);
-    return torch::jit::load(path);
   } catch (const Error&) {
     throw;
+  } catch (const std::exception& error) {
+    refuse_file(path, error);
+  }
+  try {
+    return torch::jit::load(path);
   } catch (const std::exception& error) {
     if (const std::string engine = engine_that_reads(path); !engine.empty())
       throw Error(ErrorKind::unsupported, path + ": its quantized layers were packed for the engine " + engine +
@@ -96,11 +107,7 @@ torch::jit::Module read_file(const std::string& path) {
                                               ", which is set, refuses them (" + first_line(error) +
                                               "); set torch.backends.quantized.engine = '" + engine +
                                               "' before loading, or quantize with --backend auto");
-    const bool is_exported = path.ends_with(".pt2");
-    throw Error(ErrorKind::io, path + ": is not " +
-                                   (is_exported ? "an archive of torch.export" : "a TorchScript file") +
-                                   " that can be read (" + reason_for(path, error) + "); save the model with " +
-                                   (is_exported ? "torch.export.save" : "torch.jit.save"));
+    refuse_file(path, error);
   }
 }
 

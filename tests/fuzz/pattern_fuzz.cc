@@ -30,8 +30,11 @@ void compare_with_oracle(const fx::Pattern& pattern) {
   const fx::FindOptions options{.overlap = fx::Overlap::all};
   std::set<std::string> found;
   for (const fx::Match& match : fx::find(graph(), pattern, options)) found.insert(fx::testing::match_text(match));
-  fx::fuzz::expect(found == fx::testing::brute_force_matches(graph(), pattern, options),
-                   "the matcher finds what there is", pattern.str());
+  const std::set<std::string> there = fx::testing::brute_force_matches(graph(), pattern, options);
+  std::string shown = pattern.str();
+  for (const std::string& match : there) shown += "\nthere is " + match;
+  for (const std::string& match : found) shown += "\nfound " + match;
+  fx::fuzz::expect(found == there, "the matcher finds what there is", shown);
 }
 
 }  // namespace

@@ -317,7 +317,8 @@ class BruteForce {
       for (const Bindings& way : ways) append(next, match(index, value, way));
       ways = std::move(next);
     }
-    return ways;
+    const ArgumentSpan args = node.args();
+    return match_tail(p, {args.begin(), args.end()}, std::min(p.args.size(), args.size()), ways);
   }
 
   bool rest_is_default(const PatternNode& p, const Node& node, const OperatorSchema* schema,

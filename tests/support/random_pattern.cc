@@ -70,8 +70,17 @@ class Generator {
         return match::repeat(step(), 1, 3, start);
       }
       case 7: return match::constant(random_.chance(50) ? "k" : "");
+      case 8: return call_with_rest();
       default: return cat(depth);
     }
+  }
+
+  /// The name of the rest is a value, too, before it.
+  Expr call_with_rest() {
+    std::vector<Expr> args = {random_.chance(20) ? match::any("tail") : leaf()};
+    args.push_back(match::rest(random_.chance(70) ? "tail" : ""));
+    constexpr const char* kTargets[] = {"aten::add.Tensor", "aten::relu", "aten::cat", "aten::mul.Tensor"};
+    return match::call(Op::call_function, TargetSet(kTargets[random_.below(4)]), args);
   }
 
   Expr path() {
