@@ -22,7 +22,7 @@ IN_TESTS = PATTERNS + [
 ]
 
 
-DAMAGED = (zipfile.BadZipFile, zlib.error)  # on purpose, for a fuzz target
+DAMAGED = (zipfile.BadZipFile, zlib.error, UnicodeDecodeError)  # on purpose, for a fuzz target
 
 
 def in_archive(root, path):
