@@ -6,16 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include <fxgraph/rewriter/quantize/flat_program.h>
-
 namespace fx::quantize {
 
 namespace {
 
-const TensorInfo* info_of(const Node& value, const Trial::Values& values) {
-  const Meta* meta = value.find_meta();
-  const std::string* name = meta ? meta->get<std::string>(meta_key::kValue) : nullptr;
-  const auto known = values.find(name ? *name : value.name());
+// Of an input by its own name, which the float program has, too.
+const TensorInfo* tensor_named(const Node& value, const Trial::Values& values) {
+  const auto known = values.find(value.name());
   return known == values.end() ? nullptr : known->second.tensor();
 }
 
@@ -24,7 +21,9 @@ bool wants_elements(const Node& node, const Trial::Values& values) {
   const std::string_view target = node.target().view();
   if (target.starts_with("quantized::embedding")) return true;
   if (!target.starts_with("quantized::linear") || node.args().empty() || !node.arg(0).is_node()) return false;
-  const TensorInfo* input = info_of(node.arg(0).node(), values);
+  const Node& value = node.arg(0).node();
+  const TensorInfo* quantized = float_tensor_of(value, values);
+  const TensorInfo* input = quantized ? quantized : tensor_named(value, values);
   return !input || input->sizes.size() != 2;
 }
 
@@ -34,8 +33,7 @@ void refuse_empty_inputs(Graph& graph, const Trial::Values& values) {
   if (inputs.empty()) return;
   const auto scope = graph.inserting_before(*inputs.back()->next());
   for (Node* input : inputs) {
-    const auto known = values.find(input->name());
-    const TensorInfo* tensor = known == values.end() ? nullptr : known->second.tensor();
+    const TensorInfo* tensor = tensor_named(*input, values);
     if (!tensor || !input->has_users() || std::ranges::count(tensor->sizes, 0) != 0) continue;
     Node& count = graph.call_function("aten::numel", {*input});
     Node& any = graph.call_function("operator.gt", {count, 0});

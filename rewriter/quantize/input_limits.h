@@ -14,8 +14,8 @@ namespace fx::quantize {
 /// the example is left alone.
 void assert_input_limits(GraphModule& converted, const Trial::Values& values);
 
-/// How many groups a norm of each image has, if each is made of one element of one point alone (`sizes`): -1 for as
-/// many as there are channels. Nothing for other kernels.
+/// How many groups each image has in the norm that `kernel` is: -1 for as many as there are channels. Nothing for other
+/// kernels.
 std::optional<std::int64_t> groups_of_norm(const Node& kernel);
 
 }  // namespace fx::quantize

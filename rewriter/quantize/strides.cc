@@ -9,7 +9,6 @@
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/layout_checks.h>
-#include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
 
@@ -71,10 +70,7 @@ void restore_strides(GraphModule& converted, const Trial::Values& values) {
     if (node.is_call("aten::dequantize.self") && !node.arg(0).node().is(Op::get_attr)) floats.push_back(&node);
   }
   for (Node* node : floats) {
-    const Meta* meta = node->arg(0).node().find_meta();
-    const std::string* name = meta ? meta->get<std::string>(meta_key::kValue) : nullptr;
-    const auto known = name ? values.find(*name) : values.end();
-    const TensorInfo* info = known == values.end() ? nullptr : known->second.tensor();
+    const TensorInfo* info = float_tensor_of(node->arg(0).node(), values);
     if (info && !info->is_contiguous()) continue;
     const auto scope = graph.inserting_before(*node->next());
     Node& contiguous = graph.call_function("aten::contiguous", {*node});

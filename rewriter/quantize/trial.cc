@@ -83,6 +83,12 @@ bool is_of_convolution(const Node& value) {
 
 }  // namespace
 
+const TensorInfo* float_tensor_of(const Node& quantized, const Trial::Values& values) {
+  const std::string* name = value_name(quantized);
+  const auto known = name ? values.find(*name) : values.end();
+  return known == values.end() ? nullptr : known->second.tensor();
+}
+
 std::optional<Grid> grid_of(const Node& quantized) {
   for (const Node* node = &quantized; node && node->is(Op::call_function);) {
     const Meta* meta = node->find_meta();
@@ -112,8 +118,7 @@ at::Tensor Trial::stand_in(const Node& value, Layout layout) const {
   if (!info || (!quantized && info->dtype != DType::float32)) throw NotKnown();
   std::vector<std::int64_t> sizes = info->sizes;
   const bool is_image = sizes.size() == 4 || sizes.size() == 5;
-  const bool is_point = layout == Layout::point || layout == Layout::point_of_convolution;
-  if (is_point && is_image) std::fill(sizes.begin() + 2, sizes.end(), 1);
+  if (is_point(layout) && is_image) std::fill(sizes.begin() + 2, sizes.end(), 1);
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) {
     if (size <= 0) throw NotKnown();
@@ -151,8 +156,7 @@ std::string Trial::fault_in(Layout layout, const Node& kernel, const Node& op, b
     if (std::string why = qnnpack_fault(kernel); !why.empty()) return why;
   }
   const Operands operands = [&](Node& node) { return operand(node, layout); };
-  const bool is_point = layout == Layout::point || layout == Layout::point_of_convolution;
-  if (is_point && !runs(op, operands)) return {};
+  if (is_point(layout) && !runs(op, operands)) return {};
   try {
     const at::Tensor found = evaluate(kernel, operands).toTensor();
     if (!compare || !found.numel()) return {};
@@ -178,9 +182,7 @@ std::string Trial::fault_now(const Node& kernel, const Node& op, bool relu, bool
   std::string why = fault_in(Layout::contiguous, kernel, op, relu, compare);
   std::int64_t channels = 0;  // of images
   for (const Node* input : kernel.all_input_nodes()) {
-    const std::string* name = value_name(*input);
-    const auto known = name ? values_.find(*name) : values_.end();
-    const TensorInfo* info = known == values_.end() ? nullptr : known->second.tensor();
+    const TensorInfo* info = float_tensor_of(*input, values_);
     if (info && (info->sizes.size() == 4 || info->sizes.size() == 5)) channels = info->sizes[1];
   }
   if (!why.empty() || !channels || !compare) return why;

@@ -38,6 +38,7 @@ class Trial {
   /// The last two: images of one point, which lie in both ways at once; but those of convolutions say by their strides
   /// that their channels are last.
   enum class Layout { contiguous, channels_last, point, point_of_convolution };
+  static bool is_point(Layout layout) { return layout == Layout::point || layout == Layout::point_of_convolution; }
   using Operands = std::function<c10::IValue(Node&)>;
 
   std::string fault_now(const Node& kernel, const Node& op, bool relu, bool compare) const;
@@ -49,6 +50,9 @@ class Trial {
   QuantBackend backend_;
   const Values& values_;
 };
+
+/// The tensor that a quantized value stands for, as the float program's example had it; null where that is not known.
+const TensorInfo* float_tensor_of(const Node& quantized, const Trial::Values& values);
 
 /// How the value of a node of a converted program is rounded.
 struct Grid {
