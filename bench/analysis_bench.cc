@@ -87,7 +87,7 @@ void effects(benchmark::State& state, const Graph& graph) {
   time_reading(state, graph.size(), [&] { return Effects(graph).num_sets(); });
 }
 
-const bool registered = register_works({
+const bool analysis_registered = register_works({
     {.name = "Dominators", .time = dominators},
     {.name = "Liveness", .time = liveness},
     {.name = "UseDef", .time = use_def},

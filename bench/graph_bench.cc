@@ -83,7 +83,7 @@ void hooked_edits(benchmark::State& state, const Graph& graph) {
       [&](Graph& subject) { benchmark::DoNotOptimize(edit_hooked(subject)); });
 }
 
-const bool registered = register_works({
+const bool graph_registered = register_works({
     {.name = "Build", .time = build, .chain_only = true},
     {.name = "Clone", .time = clone},
     {.name = "Lint", .time = lint},

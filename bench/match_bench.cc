@@ -66,7 +66,7 @@ void match_set(benchmark::State& state, const Graph& graph) {
   search(state, graph, 0, [&](const FindOptions& options) { return set.find(graph, options); });
 }
 
-const bool registered = register_works({
+const bool match_registered = register_works({
     {.name = "MatchMiss", .time = match_miss, .chain_only = true},
     {.name = "MatchMiss64", .time = match_set<64>, .chain_only = true},
     {.name = "MatchMiss200", .time = match_set<200>, .chain_only = true},

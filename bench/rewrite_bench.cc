@@ -94,7 +94,7 @@ void overlap(benchmark::State& state, const Graph& graph) {
   rewriting(state, nested, count - 1, [&](Graph& copy) { return rewrite_to_fixed_point(copy, rules); });
 }
 
-const bool registered = register_works({
+const bool rewrite_registered = register_works({
     {.name = "CommonSubexpression", .time = common_subexpression, .edits = true},
     {.name = "RewriteAll", .time = rewrite_all, .edits = true, .chain_only = true},
     {.name = "RewriteEach", .time = rewrite_each, .edits = true},

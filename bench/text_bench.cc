@@ -28,7 +28,7 @@ void codegen(benchmark::State& state, const Graph& graph) {
   time_reading(state, graph.size(), [&] { return python_code(graph); });
 }
 
-const bool registered = register_works({
+const bool text_registered = register_works({
     {.name = "Print", .time = print},
     {.name = "Parse", .time = parse},
     {.name = "Codegen", .time = codegen},

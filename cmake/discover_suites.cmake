@@ -1,63 +1,60 @@
-# Run by ctest as it starts: makes one ctest of each GoogleTest suite in `program`, several of a suite with many cases. Set by
-# the including file, which tests.cmake writes: program, folder, setup, directory, environment, models.
+# Run by ctest as it starts: makes a few ctests of the GoogleTest program `program`, each a process that runs its part of the
+# tests, for LibTorch takes half a second to start. Set by the including file, which tests.cmake writes: program, folder, label,
+# processes, night, timeout, setup, directory, environment.
+# By day the suites with Night in their names are left out. The environment may choose:
+#
+#   FXGRAPH_FILTER=REGEX     only the tests whose name, folder.Suite.Case, matches, in one process
+#   FXGRAPH_EXCLUDE=REGEX    without the tests whose name matches
 
-set(cases_per_shard 40)
-set(list_file ${program}.suites)
 if(NOT EXISTS ${program})
   add_test(${folder}.NOT_BUILT ${program})
   return()
 endif()
-set(manifest "${models}/manifest.json")  # the models make cases
-if(${program} IS_NEWER_THAN ${list_file} OR (EXISTS ${manifest} AND ${manifest} IS_NEWER_THAN ${list_file}))
-  execute_process(COMMAND env ${environment} ${program} --gtest_list_tests
-    WORKING_DIRECTORY ${directory} OUTPUT_VARIABLE listing RESULT_VARIABLE status)
-  if(NOT status EQUAL 0)
-    message(FATAL_ERROR "${program} --gtest_list_tests failed: ${status}")
-  endif()
-  file(WRITE ${list_file} "${listing}")
-endif()
 
-function(add_shard name suite shard shards)
-  add_test(${name} ${program} --gtest_filter=${suite}.* --gtest_brief=1)
-  set(labels torch)
-  if(suite MATCHES "Slow(/|$)")
-    list(APPEND labels slow)
-  endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900 WORKING_DIRECTORY ${directory}
-    FIXTURES_SETUP "${setup}"
-    ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard}")
-  # A suite passes though a test of it is skipped. Where everything is installed (tools/test) that is a fault.
+function(add_process name filter index count)
+  add_test(${name} ${program} --gtest_filter=${filter} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${timeout} WORKING_DIRECTORY ${directory}
+    FIXTURES_SETUP "${setup}" COST ${processes}
+    ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=${count};GTEST_SHARD_INDEX=${index}")
+  # A process passes though a test of it is skipped. Where everything is installed (tools/test) that is a fault.
   if(DEFINED ENV{FXGRAPH_NO_SKIPS})
     set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
   endif()
 endfunction()
 
-function(add_suite suite cases)
-  math(EXPR last "(${cases} - 1) / ${cases_per_shard}")
-  math(EXPR shards "${last} + 1")
-  foreach(shard RANGE ${last})
-    set(name ${folder}.${suite})
-    if(shards GREATER 1)
-      string(APPEND name "#${shard}")
-    endif()
-    add_shard("${name}" ${suite} ${shard} ${shards})
+set(by_day "-*Night*")
+if(night)
+  set(by_day "*")
+endif()
+if(NOT DEFINED ENV{FXGRAPH_FILTER} AND NOT DEFINED ENV{FXGRAPH_EXCLUDE})
+  math(EXPR last "${processes} - 1")
+  foreach(index RANGE ${last})
+    math(EXPR number "${index} + 1")
+    add_process("${folder}.${number}_of_${processes}" "${by_day}" ${index} ${processes})
   endforeach()
-endfunction()
+  return()
+endif()
 
 # A suite is a line "Name." and its cases are the indented lines below.
-file(STRINGS ${list_file} listed REGEX "^([A-Za-z0-9_/]+\\.|  )")
-set(suite "")
+execute_process(COMMAND env ${environment} ${program} --gtest_list_tests --gtest_filter=${by_day}
+  WORKING_DIRECTORY ${directory} OUTPUT_VARIABLE listing RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${program} --gtest_list_tests failed: ${status}")
+endif()
+string(REGEX REPLACE "[ \t]*#[^\n]*" "" listing "${listing}")
+string(REGEX MATCHALL "[^\n;]+" listed "${listing}")
+set(chosen "")
+set(excluded "$ENV{FXGRAPH_EXCLUDE}")
 foreach(line IN LISTS listed)
-  if(line MATCHES "^  ")
-    math(EXPR cases "${cases} + 1")
+  if(NOT line MATCHES "^  (.*)")
+    set(suite "${line}")
     continue()
   endif()
-  if(suite)
-    add_suite(${suite} ${cases})
+  set(test "${suite}${CMAKE_MATCH_1}")
+  if("${folder}.${test}" MATCHES "$ENV{FXGRAPH_FILTER}" AND NOT (excluded AND "${folder}.${test}" MATCHES "${excluded}"))
+    string(APPEND chosen ":${test}")
   endif()
-  string(REGEX MATCH "^[A-Za-z0-9_/]+" suite "${line}")
-  set(cases 0)
 endforeach()
-if(suite)
-  add_suite(${suite} ${cases})
+if(chosen)
+  add_process("chosen.${folder}" "${chosen}" 0 1)
 endif()

@@ -89,8 +89,9 @@ void BM_JitCommonSubexpression(benchmark::State& state) {
 }
 BENCHMARK(BM_JitCommonSubexpression)->Apply(peer_sizes)->UseManualTime();
 
-constexpr const char* kHit = "graph(%x, %y, %o):\n %a = aten::add(%x, %y, %o)\n %r = aten::relu(%a)\n return (%r)";
-constexpr const char* kMiss = "graph(%x, %y, %o):\n %a = aten::add(%x, %y, %o)\n %r = aten::sigmoid(%a)\n return (%r)";
+constexpr const char* kJitHit = "graph(%x, %y, %o):\n %a = aten::add(%x, %y, %o)\n %r = aten::relu(%a)\n return (%r)";
+constexpr const char* kJitMiss =
+    "graph(%x, %y, %o):\n %a = aten::add(%x, %y, %o)\n %r = aten::sigmoid(%a)\n return (%r)";
 constexpr const char* kReplacement =
     "graph(%x, %y, %o):\n %a = aten::sub(%x, %y, %o)\n %r = aten::relu6(%a)\n return (%r)";
 
@@ -119,9 +120,9 @@ std::size_t matches(const std::string& pattern, jit::Graph& graph) {
 
 void BM_JitMatchMiss(benchmark::State& state) {
   const JitGraph graph = jit_chain(state.range(0));
-  if (!verified(state, matches(kMiss, *graph) == 0, "number of matches")) return;
+  if (!verified(state, matches(kJitMiss, *graph) == 0, "number of matches")) return;
   jit::Graph pattern;
-  jit::parseIR(kMiss, &pattern);
+  jit::parseIR(kJitMiss, &pattern);
   time_reading(state, chain_nodes(state), [&] { return jit::findPatternMatches(pattern, *graph); });
 }
 BENCHMARK(BM_JitMatchMiss)->Apply(peer_sizes);
@@ -146,7 +147,7 @@ BENCHMARK(BM_JitMatchMiss64)->Apply(peer_sizes);
 void BM_JitMatchHit(benchmark::State& state) {
   const JitGraph graph = jit_chain(state.range(0));
   jit::Graph pattern;
-  jit::parseIR(kHit, &pattern);
+  jit::parseIR(kJitHit, &pattern);
   const auto right = static_cast<std::size_t>(state.range(0));
   if (!verified(state, jit::findPatternMatches(pattern, *graph).size() == right, "number of matches")) return;
   time_reading(state, chain_nodes(state), [&] { return jit::findPatternMatches(pattern, *graph); });
@@ -155,10 +156,10 @@ BENCHMARK(BM_JitMatchHit)->Apply(peer_sizes);
 
 void BM_JitRewriteAll(benchmark::State& state) {
   jit::SubgraphRewriter rewriter;
-  rewriter.RegisterRewritePattern(kHit, kReplacement);
+  rewriter.RegisterRewritePattern(kJitHit, kReplacement);
   JitGraph first = jit_chain(state.range(0));
   rewriter.runOnGraph(first);
-  if (!verified(state, matches(kHit, *first) == 0, "number of matches left")) return;
+  if (!verified(state, matches(kJitHit, *first) == 0, "number of matches left")) return;
   on_fresh_graphs(state, false, chain_nodes(state), [&](JitGraph& graph) { rewriter.runOnGraph(graph); });
 }
 BENCHMARK(BM_JitRewriteAll)->Apply(peer_sizes)->UseManualTime();
@@ -169,7 +170,7 @@ void BM_JitRewrite64Rules(benchmark::State& state) {
     const std::string pattern = jit_pattern(operators);
     rewriter.RegisterRewritePattern(pattern, pattern.substr(0, pattern.find('\n')) + "\n return (%x)");
   }
-  rewriter.RegisterRewritePattern(kHit, kReplacement);
+  rewriter.RegisterRewritePattern(kJitHit, kReplacement);
   on_fresh_graphs(state, false, chain_nodes(state), [&](JitGraph& graph) { rewriter.runOnGraph(graph); });
 }
 BENCHMARK(BM_JitRewrite64Rules)->Apply(peer_sizes)->UseManualTime();

@@ -19,7 +19,7 @@ void recompile(benchmark::State& state, const Graph& graph) {
   });
 }
 
-const bool registered = register_works({{.name = "Recompile", .time = recompile, .chain_only = true}});
+const bool module_registered = register_works({{.name = "Recompile", .time = recompile, .chain_only = true}});
 
 }  // namespace
 }  // namespace fx::bench

@@ -98,7 +98,7 @@ class TorchFile {
     row.call = &call_forward<Impl>;
     row.options = &options_of<Impl>;
     row.tensors = &tensors_of<Impl>;
-    if (!row.follows_mode) row.follows_mode = [](const torch::nn::Module&) { return false; };
+    if (!row.follows_mode) row.follows_mode = &is_same_in_both_modes;
     row.hyper_parameters = [describe](const torch::nn::Module& module) -> std::optional<HyperParameters> {
       return describe(dynamic_cast<const Impl&>(module));
     };
@@ -111,6 +111,7 @@ class TorchFile {
   void add_name(const char* name) const { rows_.push_back({std::nullopt, {.qualified_name = file_ + name}}); }
 
  private:
+  static bool is_same_in_both_modes(const torch::nn::Module&) { return false; }
   static std::string cpp_name(const char* name) { return std::string("torch::nn::") + name; }
 
   TorchRows& rows_;

@@ -3,9 +3,12 @@
 
 #include <torch/nn/options.h>
 
+#include <array>
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -117,40 +120,51 @@ Option(const char*, Get, Python...) -> Option<Get>;
     __VA_OPT__(, ) __VA_ARGS__                                   \
   }
 
-/// Adds one value; false where no source can say it.
-inline bool add_parameter(HyperParameters& all, const char* name, const char* python, const Spelled& value,
-                          const Spelled* plain) {
-  HyperParameter& each = all.emplace_back();
-  each.name = python ? python : name;
-  each.value = value.python;
-  each.is_default = plain && plain->cpp == value.cpp;
-  each.by_position = !plain;
-  each.cpp_value = value.cpp;
-  each.cpp_setter = name;
-  return !value.cpp.empty();
+/// An option of options of some type. What is made for each is what compiling the rows costs: no more than this.
+struct OptionReader {
+  const char* name;
+  const char* python;  ///< null: as `name`
+  Spelled (*read)(const void* options);
+};
+template <typename Options, typename Get>
+Spelled read_option(const void* options) {
+  return spell(Get()(*static_cast<const Options*>(options)));
 }
 
-/// Returns a function from options to hyper-parameters: those that the options' constructor takes, then those that have
-/// setters. A value that is the same without being set is a default.
+/// The first `taken` of them by position, then the others, whose value in `plain` is the default. Nothing where no
+/// source can say one.
+std::optional<HyperParameters> read_options(std::span<const OptionReader> readers, std::size_t taken,
+                                            const void* options, const void* plain);
+
+/// Takes options to hyper-parameters: those that the options' constructor takes, then those that have setters. A value
+/// that is the same without being set is a default.
+template <typename Required, typename Set>
+struct Described;
 template <typename... Required, typename... Set>
-auto described(std::tuple<Option<Required>...> required, Option<Set>... set) {
-  return [=](const auto& options) -> std::optional<HyperParameters> {
-    using Options = std::decay_t<decltype(options)>;
-    return std::apply(
-        [&](const auto&... each) -> std::optional<HyperParameters> {
-          [[maybe_unused]] const auto plain = std::make_from_tuple<Options>(std::make_tuple(each.get(options)...));
-          HyperParameters all;
-          bool known = true;
-          ((known &= add_parameter(all, each.name, each.python, spell(each.get(options)), nullptr)), ...);
-          [[maybe_unused]] const auto add_set = [&](const auto& option) {
-            const Spelled unset = spell(option.get(plain));
-            known &= add_parameter(all, option.name, option.python, spell(option.get(options)), &unset);
-          };
-          (add_set(set), ...);
-          return known ? std::optional(std::move(all)) : std::nullopt;
-        },
-        required);
-  };
+struct Described<std::tuple<Option<Required>...>, std::tuple<Option<Set>...>> {
+  std::array<std::pair<const char*, const char*>, sizeof...(Required) + sizeof...(Set)> names;
+
+  template <typename Options>
+  std::optional<HyperParameters> operator()(const Options& options) const {
+    constexpr std::size_t kCount = sizeof...(Required) + sizeof...(Set);
+    std::array<OptionReader, kCount> readers;
+    const std::array<Spelled (*)(const void*), kCount> reads = {&read_option<Options, Required>...,
+                                                                &read_option<Options, Set>...};
+    for (std::size_t i = 0; i < kCount; ++i) readers[i] = {names[i].first, names[i].second, reads[i]};
+    const Options plain = Options(Required()(options)...);
+    return read_options(readers, sizeof...(Required), &options, &plain);
+  }
+};
+
+template <typename... Required, typename... Set>
+Described<std::tuple<Option<Required>...>, std::tuple<Option<Set>...>> described(
+    const std::tuple<Option<Required>...>& required, const Option<Set>&... set) {
+  return {std::apply(
+      [&](const auto&... each) {
+        return std::array<std::pair<const char*, const char*>, sizeof...(Required) + sizeof...(Set)>{
+            std::pair(each.name, each.python)..., std::pair(set.name, set.python)...};
+      },
+      required)};
 }
 
 /// The options that a constructor takes.

@@ -355,7 +355,7 @@ TEST(Cost, Roofline) {
   EXPECT_FALSE(is_memory_bound(cost, machine));
 }
 
-TEST(CostSlow, MillionNodeGraphs) {
+TEST(Cost, MillionNodeGraphs) {
   for (const Graph& graph : {testing::chain(333'333), testing::fan(1'000'000)}) {
     Shapes shapes(graph);
     for (const Node& node : graph.nodes()) shapes[node] = tensor({2});

@@ -71,7 +71,7 @@ TEST(DeadCode, WritesThatCanBeSeenAreLive) {
   EXPECT_THAT(explanations(graph), ElementsAre("add__2: dead store because nothing reads what it writes"));
 }
 
-TEST(DeadCodeSlow, LongChainsOfReasonsAreCut) {
+TEST(DeadCode, LongChainsOfReasonsAreCut) {
   Graph graph = testing::chain(300'000);
   Node* x = graph.placeholders()[0];
   graph.erase_node(*graph.output_node());

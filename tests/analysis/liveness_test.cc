@@ -348,7 +348,7 @@ TEST(Schedule, RefusesAnOrderOfOtherNodes) {
   EXPECT_THROW(apply_order(graph, {}), Error);
 }
 
-TEST(LivenessSlow, MillionNodeGraphs) {
+TEST(Liveness, MillionNodeGraphs) {
   for (const Graph& graph : {testing::chain(333'333), testing::fan(1'000'000), testing::ladder(300'000)}) {
     Shapes shapes(graph);
     for (const Node& node : graph.nodes()) {

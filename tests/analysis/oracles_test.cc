@@ -17,7 +17,7 @@ void expect_all_agree(const Graph& graph, const std::string& name) {
   ASSERT_EQ(testing::disagreement_on_reachability(graph), "") << name;
 }
 
-TEST(OraclesSlow, AgreeOnTenThousandRandomGraphs) {
+TEST(Oracles, AgreeOnTenThousandRandomGraphs) {
   for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
     auto options = testing::random_options(seed, seed % 100 == 0 ? 120 : 30);
     if (seed % 3 == 1) options.vocabulary = &testing::mutating_vocabulary();
@@ -28,7 +28,7 @@ TEST(OraclesSlow, AgreeOnTenThousandRandomGraphs) {
   }
 }
 
-TEST(OraclesSlow, AgreeOnEveryCorpusGraph) {
+TEST(Oracles, AgreeOnEveryCorpusGraph) {
   int graphs = 0;
   for (const auto& entry : std::filesystem::directory_iterator("tests/corpus")) {
     if (entry.path().extension() != ".fx") continue;

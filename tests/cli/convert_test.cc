@@ -38,7 +38,8 @@ TEST_F(Convert, ThereAndBackIsTheSameProgram) {
   EXPECT_EQ(run("run " + archive + " --input 4x9").code, 1);
 }
 
-TEST_F(Convert, ProgramsOfTorchScript) {
+struct ConvertNight : Convert {};
+TEST_F(ConvertNight, ProgramsOfTorchScript) {
   const std::string archive = path("demo.pt2"), fixed = path("fixed.pt2");
   const Result shown = run(std::string("convert ") + kModel + " -o " + archive);
   EXPECT_EQ(shown.code, 1);
@@ -59,7 +60,7 @@ TEST_F(Convert, TextWithoutWeights) {
   expect_done("convert " + text + " -o " + path("out.pt"));
 }
 
-TEST_F(Convert, EveryCommandReadsArchives) {
+TEST_F(ConvertNight, EveryCommandReadsArchives) {
   const std::string file = kArchive;
   for (const std::string& command :
        {"show " + file, "show " + file + " --format python", "show " + file + " --format json", "lint " + file,
@@ -69,7 +70,7 @@ TEST_F(Convert, EveryCommandReadsArchives) {
     expect_done(command);
 }
 
-TEST_F(Convert, WhatIsWrittenHasTheFormOfItsEnding) {
+TEST_F(ConvertNight, WhatIsWrittenHasTheFormOfItsEnding) {
   const std::string file = kArchive;
   expect_done("optimize " + file + " --input 4x8 --verify -o " + path("fast.pt2"));
   expect_done("optimize " + file + " --input 4x8 -o " + path("fast.pt"));

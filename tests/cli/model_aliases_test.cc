@@ -120,7 +120,7 @@ void compare_with_storages(testing::TestModel& model, int& shared) {
 
 constexpr const char* kNoModels = "no test models: FXGRAPH_TEST_MODELS names no folder with a manifest.json";
 
-TEST(ModelAliasesSlow, OfOperatorsAreNeverFewerThanAliasDbsAndThoseOfARun) {
+TEST(ModelAliasesNight, OfOperatorsAreNeverFewerThanAliasDbsAndThoseOfARun) {
   Count count;
   int shared = 0;
   const int models = testing::for_each_test_model(true, [&](testing::TestModel& model) {
@@ -134,7 +134,7 @@ TEST(ModelAliasesSlow, OfOperatorsAreNeverFewerThanAliasDbsAndThoseOfARun) {
   EXPECT_GT(shared, 500);
 }
 
-TEST(ModelAliasesSlow, OfModulesAreNeverFewerThanThoseOfARunAndTheOraclesAgree) {
+TEST(ModelAliasesNight, OfModulesAreNeverFewerThanThoseOfARunAndTheOraclesAgree) {
   int shared = 0;
   std::set<std::string> seen;  // the oracles need not see a graph twice
   const int models = testing::for_each_test_model(false, [&](testing::TestModel& model) {

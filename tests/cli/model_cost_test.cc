@@ -33,7 +33,7 @@ constexpr Published kPublished[] = {
     {"googlenet", 1.498, 1024},
 };
 
-TEST(ModelCostSlow, MeetsWhatTorchvisionPublishes) {
+TEST(ModelCost, MeetsWhatTorchvisionPublishes) {
   const char* variable = std::getenv("FXGRAPH_TEST_MODELS");
   const std::string folder = variable ? variable : "";
   if (!std::filesystem::exists(folder + "/manifest.json"))

@@ -41,7 +41,7 @@ class MemoryWatch : public Interpreter {
   std::int64_t peak_ = 0;
 };
 
-TEST(ModelMemorySlow, ThePredictedPeakIsWhatTheAllocatorHolds) {
+TEST(ModelMemory, ThePredictedPeakIsWhatTheAllocatorHolds) {
   testing::CountingAllocator::installed();
   int exact = 0;
   const int models = testing::for_each_test_model(false, [&](testing::TestModel& model) {

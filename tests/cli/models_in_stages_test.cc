@@ -18,7 +18,7 @@ namespace fx::models_in_stages_test {
 using testing::Example;
 using testing::run_stages;
 
-TEST(ModelsInStagesSlow, ComputeWhatTheWholeComputes) {
+TEST(ModelsInStagesNight, ComputeWhatTheWholeComputes) {
   if (testing::models_folder().empty()) GTEST_SKIP() << "FXGRAPH_TEST_MODELS is not set: no models to test with";
   torch::NoGradGuard inference;
   std::size_t compared = 0, loaded = 0;

@@ -25,7 +25,7 @@ using testing::file_text;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class PipelineCommandSlow : public ::testing::Test {
+class PipelineCommand : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* program = std::getenv("FXGRAPH_PROGRAM");
@@ -45,8 +45,9 @@ class PipelineCommandSlow : public ::testing::Test {
   std::string program_;
   testing::ScratchFolder folder_;
 };
+struct PipelineCommandNight : PipelineCommand {};
 
-TEST_F(PipelineCommandSlow, StagesComputeWhatTheProgramComputes) {
+TEST_F(PipelineCommandNight, StagesComputeWhatTheProgramComputes) {
   ASSERT_EQ(shell(program_ + " pipeline " + demo() +
                   " --stages 2 --input 4x3x32x32 --micro-batches 2 -o stages --format json"),
             0)
@@ -95,7 +96,7 @@ TEST_F(PipelineCommandSlow, StagesComputeWhatTheProgramComputes) {
 }
 
 // Token ids, a number and a list of tensors, as values from a file: what shapes cannot say.
-TEST_F(PipelineCommandSlow, RunsOnValuesOfAFile) {
+TEST_F(PipelineCommandNight, RunsOnValuesOfAFile) {
   std::ofstream(folder_ / "ids.fx") << R"(graph():
     %table = placeholder[target=table]
     %ids : Tensor = placeholder[target=ids]
@@ -147,7 +148,7 @@ TEST_F(PipelineCommandSlow, RunsOnValuesOfAFile) {
 }
 
 // Sizes, strides, dtypes and devices go from stage to stage as files have them; results keep their own dtypes.
-TEST_F(PipelineCommandSlow, NumbersAndViewsGoFromFileToFile) {
+TEST_F(PipelineCommandNight, NumbersAndViewsGoFromFileToFile) {
   std::ofstream(folder_ / "numbers.fx") << R"(graph():
     %x = placeholder[target=x]
     %size = call_method[target=size](args = (%x,))
@@ -200,7 +201,7 @@ TEST_F(PipelineCommandSlow, NumbersAndViewsGoFromFileToFile) {
   }
 }
 
-TEST_F(PipelineCommandSlow, RefusalsLeaveNothingBehind) {
+TEST_F(PipelineCommand, RefusalsLeaveNothingBehind) {
   std::ofstream(folder_ / "same.fx") << "graph():\n    %x = placeholder[target=x]\n    return x\n";
   EXPECT_EQ(shell(program_ + " pipeline same.fx --stages 1 --modelled --input 4 -o parts"), 1);
   EXPECT_THAT(err(), HasSubstr("the program calls nothing"));
@@ -219,7 +220,7 @@ TEST_F(PipelineCommandSlow, RefusalsLeaveNothingBehind) {
   EXPECT_EQ(shell(program_ + " pipeline same.fx --stages 1 --input 4 -o parts --max-weights -1"), 2);
 }
 
-TEST_F(PipelineCommandSlow, StagesAreReplacedAllOrNone) {
+TEST_F(PipelineCommand, StagesAreReplacedAllOrNone) {
   const std::string split = program_ + " pipeline " + demo() + " --modelled --input 4x3x32x32 -o stages --stages ";
   const auto is_there = [&](const char* name) { return std::filesystem::exists(folder_ / "stages" / name); };
   ASSERT_EQ(shell(split + "3"), 0) << err();
@@ -239,7 +240,7 @@ TEST_F(PipelineCommandSlow, StagesAreReplacedAllOrNone) {
   EXPECT_THAT(err(), Not(HasSubstr("cannot use")));
 }
 
-TEST_F(PipelineCommandSlow, WhatIsWrongIsASentence) {
+TEST_F(PipelineCommandNight, WhatIsWrongIsASentence) {
   EXPECT_EQ(shell(program_ + " pipeline " + demo() + " --stages 5000 --input 4x3x32x32 -o stages"), 1);
   EXPECT_THAT(err(), HasSubstr("the program can be cut into"));
   EXPECT_EQ(shell(program_ + " run " + demo() + " --input 4x3x32x32 --rank 0"), 1);
@@ -310,7 +311,7 @@ TEST_F(PipelineCommandSlow, WhatIsWrongIsASentence) {
   EXPECT_NE(said.find(wanted, once + 1), std::string::npos) << "both ranks say it: " << said;
 }
 
-TEST_F(PipelineCommandSlow, AFolderOfModelsGoesOnWhereItStopped) {
+TEST_F(PipelineCommandNight, AFolderOfModelsGoesOnWhereItStopped) {
   const std::string examples = std::filesystem::absolute("examples/many_models").string();
   const char* identity = "graph():\n    %x = placeholder[target=x]\n    return x\n";
   std::filesystem::create_directories(folder_ / "models");

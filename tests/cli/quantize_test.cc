@@ -39,7 +39,7 @@ struct Net : torch::nn::Module {
   }
 };
 
-class QuantizeProgramSlow : public testing::Program {
+class QuantizeProgram : public testing::Program {
  protected:
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(Program::SetUp());
@@ -102,8 +102,9 @@ class QuantizeProgramSlow : public testing::Program {
 
   std::string model_ = "net.pt";
 };
+struct QuantizeProgramNight : QuantizeProgram {};
 
-TEST_F(QuantizeProgramSlow, ProgramsOfTorchExport) {
+TEST_F(QuantizeProgram, ProgramsOfTorchExport) {
   model_ = "net.pt2";
   for (const char* arguments : {"--calibrate samples.pt", "--mode dynamic --input 2x3x8x8"}) {
     const Result result = run(std::string(arguments) + " -o out.pt");
@@ -113,7 +114,7 @@ TEST_F(QuantizeProgramSlow, ProgramsOfTorchExport) {
   }
 }
 
-TEST_F(QuantizeProgramSlow, EveryModeAndEngine) {
+TEST_F(QuantizeProgramNight, EveryModeAndEngine) {
   for (const std::string mode : {"static", "dynamic", "weight-only"}) {
     std::vector<std::string> backends = {"auto", "reference"};
     if (mode != "weight-only") {
@@ -131,7 +132,7 @@ TEST_F(QuantizeProgramSlow, EveryModeAndEngine) {
   }
 }
 
-TEST_F(QuantizeProgramSlow, RandomSamplesSayWhatTheyAreWorth) {
+TEST_F(QuantizeProgramNight, RandomSamplesSayWhatTheyAreWorth) {
   const Result result = run("--calibrate random --input 2x3x8x8 -o out.pt");
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("on random numbers"));
@@ -139,7 +140,7 @@ TEST_F(QuantizeProgramSlow, RandomSamplesSayWhatTheyAreWorth) {
   expect_saved_and_near();
 }
 
-TEST_F(QuantizeProgramSlow, ReportsAsJson) {
+TEST_F(QuantizeProgram, ReportsAsJson) {
   const Result result = run("--calibrate samples.pt --report json --compare --keep-float fc");
   ASSERT_EQ(result.code, 0) << result.err;
   const nlohmann::json report = nlohmann::json::parse(result.out);
@@ -157,7 +158,7 @@ TEST_F(QuantizeProgramSlow, ReportsAsJson) {
   EXPECT_TRUE(found) << result.out;
 }
 
-TEST_F(QuantizeProgramSlow, ReportsAsPage) {
+TEST_F(QuantizeProgramNight, ReportsAsPage) {
   const Result result = run("--calibrate samples.pt --report html");
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, ::testing::StartsWith("<!doctype html>"));
@@ -165,7 +166,7 @@ TEST_F(QuantizeProgramSlow, ReportsAsPage) {
     EXPECT_THAT(result.out, HasSubstr(part));
 }
 
-TEST_F(QuantizeProgramSlow, ConfigurationsAndGoals) {
+TEST_F(QuantizeProgramNight, ConfigurationsAndGoals) {
   std::ofstream(path("quant.json"))
       << R"({"global": {"activation": {"range": "min-max"}}, "types": {"Conv2d": {"mode": "float"}}})";
   Result result = run("--calibrate samples.pt --config quant.json --reasons -o out.pt");
@@ -182,7 +183,7 @@ TEST_F(QuantizeProgramSlow, ConfigurationsAndGoals) {
   expect_saved_and_near();
 }
 
-TEST_F(QuantizeProgramSlow, BadSamplesEndInOneLine) {
+TEST_F(QuantizeProgramNight, BadSamplesEndInOneLine) {
   const torch::Tensor good = torch::randn({2, 3, 8, 8});
   torch::Tensor spoilt = good.clone();
   spoilt[0][0][0][0] = NAN;
@@ -212,7 +213,7 @@ TEST_F(QuantizeProgramSlow, BadSamplesEndInOneLine) {
   expect_refused("--calibrate random", "add --input");
 }
 
-TEST_F(QuantizeProgramSlow, WhatIsNotThereEndsInOneLine) {
+TEST_F(QuantizeProgramNight, WhatIsNotThereEndsInOneLine) {
   const auto config = [&](const std::string& text) {
     std::ofstream(path("quant.json")) << text;
     return std::string("--calibrate samples.pt --config quant.json");
@@ -237,7 +238,7 @@ TEST_F(QuantizeProgramSlow, WhatIsNotThereEndsInOneLine) {
   EXPECT_FALSE(fs::exists(path("out.fx")));
 }
 
-TEST_F(QuantizeProgramSlow, NothingToQuantizeIsSaidFirst) {
+TEST_F(QuantizeProgram, NothingToQuantizeIsSaidFirst) {
   auto net = torch::nn::Sequential(torch::nn::Conv2d(3, 4, 3), torch::nn::GELU());
   net->eval();
   symbolic_trace(net.ptr(), {torch::rand({2, 3, 8, 8})})->save(path("convolution.pt"));
@@ -254,7 +255,7 @@ TEST_F(QuantizeProgramSlow, NothingToQuantizeIsSaidFirst) {
   EXPECT_THAT(std::string(report["nothing_quantized"]), HasSubstr("the mode dynamic is for"));
 }
 
-TEST_F(QuantizeProgramSlow, LayersOfOneEngineSayHowToLoadThem) {
+TEST_F(QuantizeProgramNight, LayersOfOneEngineSayHowToLoadThem) {
   const auto all = available_quant_backends();
   for (const QuantBackend each : {QuantBackend::qnnpack, QuantBackend::onednn}) {
     if (std::ranges::find(all, each) == all.end()) GTEST_SKIP() << "needs qnnpack and onednn";
@@ -277,14 +278,14 @@ TEST_F(QuantizeProgramSlow, LayersOfOneEngineSayHowToLoadThem) {
   at::globalContext().setQEngine(before);
 }
 
-TEST_F(QuantizeProgramSlow, OtherCommandsKnowQuantizedValues) {
+TEST_F(QuantizeProgramNight, OtherCommandsKnowQuantizedValues) {
   ASSERT_EQ(run("--calibrate samples.pt -o out.pt").code, 0);
   const Result report = run_here("report out.pt --input 2x3x8x8 --format json");
   ASSERT_EQ(report.code, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("quint8"));
 }
 
-TEST_F(QuantizeProgramSlow, PythonRunsWhatItSaves) {
+TEST_F(QuantizeProgramNight, PythonRunsWhatItSaves) {
   const char* python = std::getenv("FXGRAPH_TEST_PYTHON");
   if (!python) GTEST_SKIP() << "needs Python with torch: FXGRAPH_TEST_PYTHON";
   ASSERT_EQ(run("--calibrate samples.pt -o out.pt").code, 0);

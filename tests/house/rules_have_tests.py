@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every rule has a test. Rewrites are tested as they are: EveryRewriteSlow (tests/rules/rules_test.cc) holds each to its promise,
+"""Every rule has a test. Rewrites are tested as they are: EveryRewrite (tests/rules/rules_test.cc) holds each to its promise,
 whether they apply wherever they fit or where apply_fastest finds them faster. A family with a pass of its own, in a subfolder of
 rewriter/rules/, is named, in some spelling, by a file in tests/rules/."""
 
@@ -10,7 +10,7 @@ import house
 
 RULES = Path("rewriter/rules")
 TESTS = Path("tests/rules")
-FOR_ALL = "EveryRewriteSlow"
+FOR_ALL = "EveryRewrite"
 ROW = re.compile(r"^ +\.(rewrites|pass) = (\w+)", re.MULTILINE)
 
 
@@ -40,7 +40,7 @@ SIGNS = "rewriter/rules/simplify/signs.cc"
 REWRITES = "          .promise = Promise::bit_exact,\n          .rewrites = signs,\n"
 MEASURED = REWRITES + "          .pass = apply_fastest,\n"
 PASS = "          .promise = Promise::bit_exact,\n          .pass = fold,\n"
-FOR_REWRITES = {"tests/rules/rules_test.cc": "class EveryRewriteSlow {};\n"}
+FOR_REWRITES = {"tests/rules/rules_test.cc": "class EveryRewrite {};\n"}
 LIST = {"rewriter/rules/list.cc": "", "rewriter/rules/fusion/fuse_conv_bn.cc": PASS}
 CLEAN = LIST | FOR_REWRITES | {"tests/rules/fusion_test.cc": "TEST(FuseConvBn, Folds) {}\n", SIGNS: REWRITES,
                                "rewriter/rules/lowering/signs.cc": MEASURED}

@@ -187,7 +187,7 @@ void compare(std::size_t most, bool commutative, bool contained) {
   EXPECT_EQ(graphs(5).size(), 77762u);
 }
 
-TEST(ExhaustiveSlow, AllSmallGraphsAndPatterns) { compare(5, false, true); }
-TEST(ExhaustiveSlow, CommutativeAndNotContained) { compare(4, true, false); }
+TEST(Exhaustive, AllSmallGraphsAndPatterns) { compare(5, false, true); }
+TEST(Exhaustive, CommutativeAndNotContained) { compare(4, true, false); }
 
 }  // namespace fx::exhaustive_test

@@ -117,9 +117,9 @@ void expect_all(const Tally& tally) {
     EXPECT_GT(tally.at(construct), 100u) << construct;
 }
 
-TEST(OracleSlow, Constructs) { expect_all(compare_constructs(1, 100000, {})); }
+TEST(Oracle, Constructs) { expect_all(compare_constructs(1, 100000, {})); }
 
-TEST(OracleSlow, ConstructsWithoutContainment) {
+TEST(Oracle, ConstructsWithoutContainment) {
   FindOptions options;
   options.contained = false;
   expect_all(compare_constructs(500000, 100000, options));

@@ -15,9 +15,14 @@ if(without_torchvision)
 endif()
 
 set(fxgraph_test_models ${PROJECT_BINARY_DIR}/test_models)
+set(which --by-day)
+if(FXGRAPH_NIGHT)
+  string(APPEND fxgraph_test_models _at_night)
+  set(which "")
+endif()
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.py)
 add_custom_command(OUTPUT ${fxgraph_test_models}/manifest.json
-  COMMAND ${FXGRAPH_TORCH_PYTHON} -B -W ignore ${CMAKE_CURRENT_LIST_DIR}/make_models.py ${fxgraph_test_models}
+  COMMAND ${FXGRAPH_TORCH_PYTHON} -B -W ignore ${CMAKE_CURRENT_LIST_DIR}/make_models.py ${fxgraph_test_models} ${which}
           > ${PROJECT_BINARY_DIR}/test_models.log
   DEPENDS ${scripts}
   COMMENT "Making the test models"
@@ -27,6 +32,6 @@ add_custom_target(test_models ALL DEPENDS ${fxgraph_test_models}/manifest.json)
 add_test(NAME models.saved_ones_load_in_python
   COMMAND ${FXGRAPH_TORCH_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_saved.py --pairs ${fxgraph_test_models}/saved/pairs.txt)
 set_tests_properties(models.saved_ones_load_in_python PROPERTIES
-  LABELS "torch;slow" TIMEOUT 900 FIXTURES_REQUIRED saved_models)
+  LABELS torch TIMEOUT 900 FIXTURES_REQUIRED saved_models)
 add_test(NAME models.clean_up COMMAND ${CMAKE_COMMAND} -E rm -rf ${fxgraph_test_models}/saved)
-set_tests_properties(models.clean_up PROPERTIES LABELS "torch;slow" FIXTURES_CLEANUP saved_models)
+set_tests_properties(models.clean_up PROPERTIES LABELS torch FIXTURES_CLEANUP saved_models)

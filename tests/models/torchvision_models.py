@@ -34,3 +34,5 @@ MODELS = {
     "googlenet": (googlenet, 96, 57, 0),
     "googlenet_pretrained": (googlenet_pretrained, 96, 57, 0),
 }
+
+BY_DAY = ("mobilenet_v2", "shufflenet_v2_x1_0")

@@ -188,7 +188,7 @@ assert torch.allclose(net(data['x']), data['y']), (net(data['x']), data['y'])
 assert not net.blend.weight.requires_grad and net.lstm.weight_ih_l0.requires_grad and not net.lstm.training
 )py";
 
-TEST(ModuleRowSlow, PythonMakesAndRunsModules) {
+TEST(ModuleRowNight, PythonMakesAndRunsModules) {
   const auto python = testing::python_with_torch();
   if (!python) GTEST_SKIP() << "Python's torch is not installed";
   register_types();

@@ -95,9 +95,9 @@ TEST(DropoutRank, DISABLED_Run) {
   std::_Exit(0);
 }
 
-class DropoutInStagesSlow : public ::testing::TestWithParam<int> {};
+class DropoutInStagesNight : public ::testing::TestWithParam<int> {};
 
-TEST_P(DropoutInStagesSlow, DrawsInEachProcessAndTrainsWhatItDrew) {
+TEST_P(DropoutInStagesNight, DrawsInEachProcessAndTrainsWhatItDrew) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   const Tensor x = torch::rand({kDropBatch, 8});
   EXPECT_THAT(testing::error_of([&] { split_pipeline(*dropping_module(), 2, {x}); }),
@@ -107,6 +107,6 @@ TEST_P(DropoutInStagesSlow, DrawsInEachProcessAndTrainsWhatItDrew) {
   testing::expect_all_done(ranks.wait(60), ranks);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stages, DropoutInStagesSlow, ::testing::Values(2, 3));
+INSTANTIATE_TEST_SUITE_P(Stages, DropoutInStagesNight, ::testing::Values(2, 3));
 
 }  // namespace fx::dropout_ranks_test

@@ -11,6 +11,7 @@
 #include <fxgraph/rewriter/partition/minimizer.h>
 #include <fxgraph/text/print.h>
 #include "tests/program/on_hostile_programs.h"
+#include "tests/support/night.h"
 
 namespace fx::hostile_minimizer_test {
 
@@ -43,7 +44,7 @@ void on_programs(std::uint64_t usual, Action&& action) {
   testing::on_hostile_programs(usual, {.motifs = {}, .rare = false}, action);
 }
 
-TEST(HostileMinimizerSlow, BlamesNobodyWhereNothingDiffers) {
+TEST(HostileMinimizer, BlamesNobodyWhereNothingDiffers) {
   on_programs(120, [](const HostileProgram& program, std::uint64_t) -> std::optional<std::string> {
     const auto module = program.build();
     const std::string text = print_graph(module->graph()), state = state_of(*module);
@@ -88,7 +89,7 @@ bool can_be_wrong(const c10::IValue& value) {
 }
 
 // A fault in one call: looking at each finds it; another way finds it too, or the call behind it hides it.
-TEST(HostileMinimizerSlow, FindsAFaultThatIsPlanted) {
+TEST(HostileMinimizer, FindsAFaultThatIsPlanted) {
   std::size_t planted = 0;
   std::map<Traverse, std::size_t> found;
   on_programs(150, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
@@ -121,7 +122,7 @@ TEST(HostileMinimizerSlow, FindsAFaultThatIsPlanted) {
     }
     return std::nullopt;
   });
-  EXPECT_GT(planted, 80u);
+  EXPECT_GT(planted, testing::by_night(80));
   EXPECT_GT(found[Traverse::sequential] * 10, planted * 9);
   for (const Traverse traverse : {Traverse::binary, Traverse::accumulate, Traverse::block})
     EXPECT_GT(found[traverse] * 10, planted * 7) << static_cast<int>(traverse);

@@ -16,6 +16,7 @@
 #include "tests/partition/copying_part.h"
 #include "tests/partition/run_stages.h"
 #include "tests/program/on_hostile_programs.h"
+#include "tests/support/night.h"
 #include "tests/support/random.h"
 #include "tests/trace/trace_testing.h"
 
@@ -85,7 +86,7 @@ std::optional<std::string> other_results(const HostileProgram& program, GraphMod
   return std::nullopt;
 }
 
-TEST(HostilePartsSlow, LoweredToABackEndThatCopies) {
+TEST(HostileParts, LoweredToABackEndThatCopies) {
   std::size_t parts = 0;
   on_copied_programs(500, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
     const auto before = program.build(), after = program.build();
@@ -97,10 +98,10 @@ TEST(HostilePartsSlow, LoweredToABackEndThatCopies) {
     parts += lowered.parts().size();
     return difference(program, *before, *lowered.module());
   });
-  EXPECT_GT(parts, 200u);
+  EXPECT_GT(parts, testing::by_night(200));
 }
 
-TEST(HostilePartsSlow, LoweredWithTensorsAloneGoingInAndOut) {
+TEST(HostileParts, LoweredWithTensorsAloneGoingInAndOut) {
   std::size_t parts = 0, unknown = 0;
   on_copied_programs(300, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
     const auto before = program.build(), after = program.build();
@@ -120,13 +121,13 @@ TEST(HostilePartsSlow, LoweredWithTensorsAloneGoingInAndOut) {
     parts += lowered->parts().size();
     return difference(program, *before, *lowered->module());
   });
-  EXPECT_GT(parts, 80u);
+  EXPECT_GT(parts, testing::by_night(80));
   EXPECT_LT(unknown, 60u);
 }
 
 // Parts that are fused and written out again, in the order that effects ask for: nothing is copied, so views and writes
 // may go over their ends.
-TEST(HostilePartsSlow, FusedByPartitionsAndInlinedAgain) {
+TEST(HostileParts, FusedByPartitionsAndInlinedAgain) {
   std::size_t parts = 0;
   on_programs(400, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
     const auto before = program.build(), after = program.build();
@@ -168,10 +169,10 @@ TEST(HostilePartsSlow, FusedByPartitionsAndInlinedAgain) {
     }
     return difference(program, *program.build(), *lifted);
   });
-  EXPECT_GT(parts, 300u);
+  EXPECT_GT(parts, testing::by_night(300));
 }
 
-TEST(HostilePartsSlow, SplitByChance) {
+TEST(HostileParts, SplitByChance) {
   std::size_t split = 0, refused = 0;
   on_programs(500, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
     const auto before = program.build(), after = program.build();
@@ -195,11 +196,11 @@ TEST(HostilePartsSlow, SplitByChance) {
       return std::nullopt;
     }
   });
-  EXPECT_GT(split, 100u);
-  EXPECT_GT(refused, 10u);
+  EXPECT_GT(split, testing::by_night(100));
+  EXPECT_GT(refused, testing::by_night(10));
 }
 
-TEST(HostilePartsSlow, StagesThatSendCopies) {
+TEST(HostileParts, StagesThatSendCopies) {
   std::size_t cut = 0, refused = 0;
   on_copied_programs(700, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
     const auto before = program.build(), after = program.build();
@@ -221,7 +222,7 @@ TEST(HostilePartsSlow, StagesThatSendCopies) {
     });
     return wrong ? std::optional(*wrong + "\n" + stages.plan.wiring) : std::nullopt;
   });
-  EXPECT_GT(cut, 80u);
+  EXPECT_GT(cut, testing::by_night(80));
   RecordProperty("cut", static_cast<int>(cut));
   RecordProperty("refused", static_cast<int>(refused));
 }

@@ -159,9 +159,9 @@ TEST(HostileRank, DISABLED_Run) {
 
 // ── All ranks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-class CasesInProcessesSlow : public ::testing::TestWithParam<int> {};
+class CasesInProcesses : public ::testing::TestWithParam<int> {};
 
-TEST_P(CasesInProcessesSlow, AreThoseOfOneProcess) {
+TEST_P(CasesInProcesses, AreThoseOfOneProcess) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   Ranks ranks;
   ranks.start("HostileRank", GetParam(), {{"FX_TASK", "cases"}});
@@ -171,9 +171,9 @@ TEST_P(CasesInProcessesSlow, AreThoseOfOneProcess) {
   EXPECT_GE(cases, 3u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stages, CasesInProcessesSlow, ::testing::Values(2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Stages, CasesInProcesses, ::testing::Values(2, 3, 4));
 
-TEST(HostileProgramsInProcessesSlow, ComputeWhatTheWholeComputes) {
+TEST(HostileProgramsInProcessesNight, ComputeWhatTheWholeComputes) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   Ranks ranks;
   const std::string count = setting("FXGRAPH_HOSTILE_PROGRAMS", "120");

@@ -101,9 +101,9 @@ TEST(PipelineWorker, DISABLED_Run) {
 
 // ── All ranks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-class PipelineSlow : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
+class PipelineNight : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
 
-TEST_P(PipelineSlow, ResultsAndGradientsAreThoseOfOneProcess) {
+TEST_P(PipelineNight, ResultsAndGradientsAreThoseOfOneProcess) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   const auto [name, stages] = GetParam();
   PipelineCase model = testing::pipeline_case(name);
@@ -146,7 +146,7 @@ TEST_P(PipelineSlow, ResultsAndGradientsAreThoseOfOneProcess) {
   EXPECT_GE(compared, model.module->parameters().size());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PipelineSlow,
+INSTANTIATE_TEST_SUITE_P(All, PipelineNight,
                          ::testing::Combine(::testing::Values("resnet50", "bert", "gpt"), ::testing::Values(2, 4)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(All, PipelineSlow,
 constexpr double kLimit = 120;
 constexpr const char* kShortTimeout = "10000";
 
-TEST(PipelineFaultsSlow, AStageThatThrowsIsNamedByAll) {
+TEST(PipelineFaultsNight, AStageThatThrowsIsNamedByAll) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   Ranks ranks;
   ranks.start("PipelineWorker", 3, {{"FX_TASK", "loop"}, {"FX_MODEL", "mlp"}, {"FX_THROW", "1"}});
@@ -169,7 +169,7 @@ TEST(PipelineFaultsSlow, AStageThatThrowsIsNamedByAll) {
   for (const int rank : {0, 2}) EXPECT_THAT(ranks.said(rank), HasSubstr("rank 1: the cooling failed")) << rank;
 }
 
-TEST(PipelineFaultsSlow, AStageThatHangsIsLeft) {
+TEST(PipelineFaultsNight, AStageThatHangsIsLeft) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   Ranks ranks;
   ranks.start("PipelineWorker", 3,
@@ -180,7 +180,7 @@ TEST(PipelineFaultsSlow, AStageThatHangsIsLeft) {
   EXPECT_EQ(codes[2], -1);
 }
 
-TEST(PipelineFaultsSlow, ARankTooFewOrTooManyAndAWrongPlan) {
+TEST(PipelineFaultsNight, ARankTooFewOrTooManyAndAWrongPlan) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   Ranks few;
   few.start("PipelineWorker", 2,
@@ -200,7 +200,7 @@ TEST(PipelineFaultsSlow, ARankTooFewOrTooManyAndAWrongPlan) {
 
 // A rank killed at a random moment: before they meet, while they do, in the middle of a micro-batch.
 // FXGRAPH_PIPELINE_KILLS is how often.
-TEST(PipelineFaultsSlow, KilledAtRandomMomentsNobodyHangs) {
+TEST(PipelineFaultsNight, KilledAtRandomMomentsNobodyHangs) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   std::mt19937 random(17);
   const int kills = std::stoi(setting("FXGRAPH_PIPELINE_KILLS", "2"));

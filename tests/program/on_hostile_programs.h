@@ -11,15 +11,17 @@
 #include <fxgraph/rewriter/program/hostile/behaviour.h>
 #include <fxgraph/rewriter/program/hostile/generator.h>
 #include "tests/program/quiet.h"
+#include "tests/support/night.h"
 
 namespace fx::testing {
 
-/// Tries `action(program, seed)` on those of `usual` programs that run; it returns what is wrong, or nothing.
+/// Tries `action(program, seed)` on those of `usual` programs (by day of a tenth) that run; it returns what is wrong,
+/// or nothing.
 template <typename Action>
 void on_hostile_programs(std::uint64_t usual, const hostile::DrawOptions& options, Action&& action) {
   const Quiet quiet;
   const std::uint64_t first = environment_number("FXGRAPH_HOSTILE_SEED", 0);
-  const std::uint64_t count = environment_number("FXGRAPH_HOSTILE_PROGRAMS", usual);
+  const std::uint64_t count = environment_number("FXGRAPH_HOSTILE_PROGRAMS", by_night(usual));
   std::uint64_t ran = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const hostile::HostileProgram program = hostile::draw_program(seed, options);

@@ -98,7 +98,7 @@ std::optional<std::string> try_call(const OperatorSchema& schema, std::uint64_t 
   return compare(drawn, before, generator_state() != seeded, *stack);
 }
 
-TEST(OperatorFactsSlow, TablesSayWhatOperatorsDo) {
+TEST(OperatorFacts, TablesSayWhatOperatorsDo) {
   install_schema_source();
   at::set_num_threads(1);
   const std::vector<Symbol> targets = testing::dispatcher_operators();

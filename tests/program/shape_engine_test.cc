@@ -127,7 +127,7 @@ const std::set<std::string>& known() {
   return names;
 }
 
-TEST(ShapeEngineSlow, KnowsWhatOperatorsReturn) {
+TEST(ShapeEngineNight, KnowsWhatOperatorsReturn) {
   install_schema_source();
   at::set_num_threads(1);
   constexpr std::size_t kBatch = 200;

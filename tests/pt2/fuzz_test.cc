@@ -5,6 +5,7 @@
 
 #include "tests/pt2/attempt.h"
 #include "tests/pt2/mutator.h"
+#include "tests/support/night.h"
 
 namespace fx::fuzz_test {
 
@@ -20,7 +21,8 @@ class FuzzedArchive : public ::testing::TestWithParam<std::string> {
   // `changed(mutator)` makes an archive of each seed.
   template <typename Changed>
   static void try_all(const Changed& changed) {
-    const int first = number_of("FXGRAPH_FUZZ_SEED", 1), tries = number_of("FXGRAPH_FUZZ_TRIES", 8);
+    const int first = number_of("FXGRAPH_FUZZ_SEED", 1),
+              tries = number_of("FXGRAPH_FUZZ_TRIES", static_cast<int>(by_night(8)));
     for (int seed = first; seed < first + tries; ++seed) {
       Mutator mutator(static_cast<unsigned>(seed));
       const std::string bytes = changed(mutator);

@@ -11,6 +11,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/program/on_hostile_programs.h"
 #include "tests/quantize/programs.h"
+#include "tests/support/night.h"
 
 namespace fx::hostile_test {
 
@@ -96,7 +97,7 @@ optional<string> difference(const HostileProgram& program, GraphModule& after, c
   return wrong && hostile::is_ill_conditioned(program, tolerance) ? std::nullopt : wrong;
 }
 
-TEST(HostileProgramsSlow, DoWhatTheyDidButForRoundings) {
+TEST(HostilePrograms, DoWhatTheyDidButForRoundings) {
   const torch::NoGradGuard no_grad;
   std::size_t converted_ones = 0, quantized = 0;
   testing::on_hostile_programs(
@@ -113,12 +114,12 @@ TEST(HostileProgramsSlow, DoWhatTheyDidButForRoundings) {
         optional<string> wrong = difference(program, *reference, tolerance);
         return wrong ? optional(*wrong + "\n" + text) : std::nullopt;
       });
-  EXPECT_GT(converted_ones, 100u);
+  EXPECT_GT(converted_ones, testing::by_night(100));
   EXPECT_GT(quantized * 8, converted_ones);  // most are of other types
 }
 
 // Kernels in place of operators: what is computed is tested elsewhere, here what else callers see.
-TEST(HostileProgramsSlow, KernelsLeaveEverythingElseAsItWas) {
+TEST(HostilePrograms, KernelsLeaveEverythingElseAsItWas) {
   const torch::NoGradGuard no_grad;
   std::size_t kernels = 0;
   testing::on_hostile_programs(
@@ -134,7 +135,7 @@ TEST(HostileProgramsSlow, KernelsLeaveEverythingElseAsItWas) {
             hostile::difference(*reference, *lowered, {program.inputs[0]}, {.relative = 1e30});
         return wrong ? optional(*wrong + "\n" + text) : std::nullopt;
       });
-  EXPECT_GT(kernels, 50u);
+  EXPECT_GT(kernels, testing::by_night(50));
 }
 
 }  // namespace fx::hostile_test

@@ -60,7 +60,7 @@ TEST(Draw, EscapesNames) {
 
 TEST(Draw, EmptyGraph) { EXPECT_THAT(draw_svg(Graph()), ::testing::EndsWith("</svg>\n")); }
 
-TEST(DrawSlow, LargeGraphs) {
+TEST(DrawNight, LargeGraphs) {
   for (const Graph& graph : {testing::chain(10'000), testing::fan(20'000), testing::ladder(10'000)}) {
     EXPECT_EQ(count(draw_svg(graph), "class=\"node "), graph.size());
   }

@@ -285,7 +285,7 @@ TEST(Layout, VeryLongEdgesTakeALaneBesideEverything) {
 
 TEST(Layout, OfNothing) { Picture(Graph{}).check(); }
 
-TEST(LayoutSlow, LargeGraphs) {
+TEST(LayoutNight, LargeGraphs) {
   for (const Graph& graph : {testing::chain(30'000), testing::fan(100'000), testing::ladder(30'000)}) {
     EXPECT_GT(lay_out(graph, Outline(graph))[0].width, 0);
     EXPECT_EQ(lay_out(graph, Outline(graph, graph.size()))[0].boxes.size(), graph.size());

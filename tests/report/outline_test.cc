@@ -121,7 +121,7 @@ TEST(Outline, ParentsComeFirstAndEveryNodeHasAGroup) {
   EXPECT_THAT(labels(Outline(Graph())), ElementsAre(""));
 }
 
-TEST(OutlineSlow, LargeGraphs) {
+TEST(OutlineNight, LargeGraphs) {
   for (const Graph& graph : {testing::chain(100'000), testing::fan(100'000), testing::ladder(100'000)}) {
     EXPECT_LT(Outline(graph).groups().size(), 2000u);
   }

@@ -45,7 +45,7 @@ addEventListener("error", (event) => errors.push(event.message));
 console.error = console.warn = (...what) => errors.push(what.join(" "));
 </script>)js";
 
-class PageBrowserSlow : public ::testing::Test {
+class PageBrowser : public ::testing::Test {
  protected:
   void SetUp() override {
     browser_ = find_browser();
@@ -82,6 +82,7 @@ class PageBrowserSlow : public ::testing::Test {
   std::string browser_;
   testing::ScratchFolder folder_;
 };
+struct PageBrowserNight : PageBrowser {};
 
 Shapes all_of_one_size(const Graph& graph) {
   Shapes shapes(graph);
@@ -91,7 +92,7 @@ Shapes all_of_one_size(const Graph& graph) {
   return shapes;
 }
 
-TEST_F(PageBrowserSlow, OpensClicksAndMarks) {
+TEST_F(PageBrowser, OpensClicksAndMarks) {
   const Graph graph = load_graph_text("tests/corpus/torchfx113_resnet18.fx");
   const Shapes shapes = all_of_one_size(graph);
   const Liveness live(graph, shapes);
@@ -118,7 +119,7 @@ TEST_F(PageBrowserSlow, OpensClicksAndMarks) {
   EXPECT_EQ(seen["most"], "2");
 }
 
-TEST_F(PageBrowserSlow, StrikesDeadCodeThrough) {
+TEST_F(PageBrowserNight, StrikesDeadCodeThrough) {
   const json seen = visit(to_html(parse_graph(R"(graph():
     %x : [num_users=2] = placeholder[target=x]
     %dead : [num_users=0] = call_function[target=torch.ops.aten.neg.default](args = (%x,), kwargs = {})
@@ -153,7 +154,7 @@ constexpr const char* kFaults = R"js(
       return found;
     };)js";
 
-TEST_F(PageBrowserSlow, BoxesAreApartAndTextsFitInThemWhateverIsOpen) {
+TEST_F(PageBrowserNight, BoxesAreApartAndTextsFitInThemWhateverIsOpen) {
   for (const char* name : {"torchfx113_resnet18", "torchfx214_googlenet", "export214_transformer"}) {
     const Graph graph = load_graph_text(std::string("tests/corpus/") + name + ".fx");
     const Shapes shapes = all_of_one_size(graph);
@@ -175,7 +176,7 @@ TEST_F(PageBrowserSlow, BoxesAreApartAndTextsFitInThemWhateverIsOpen) {
   }
 }
 
-TEST_F(PageBrowserSlow, ParametersAreShownOnDemandAndWhenTheyAreChosen) {
+TEST_F(PageBrowserNight, ParametersAreShownOnDemandAndWhenTheyAreChosen) {
   const Graph graph = load_graph_text("tests/corpus/export214_transformer.fx");
   const json seen = visit(to_html(graph), R"js(
     const shown = () => document.querySelectorAll(".box[data-node]").length, seen = {first: shown()};
@@ -194,22 +195,19 @@ TEST_F(PageBrowserSlow, ParametersAreShownOnDemandAndWhenTheyAreChosen) {
   EXPECT_EQ(seen["chosen"], "p_layers_0_norm1_bias");
 }
 
-TEST_F(PageBrowserSlow, FiveThousandNodesAreOpenInSeconds) {
+TEST_F(PageBrowserNight, FiveThousandNodesOpenAndClose) {
   const Graph graph = testing::random_graph(1, {.nodes = 5000});
   const Shapes shapes = all_of_one_size(graph);
   const json seen = visit(to_html(graph, {.shapes = &shapes}), R"js(
-    const loaded = performance.now(), first = document.querySelectorAll(".box").length;
+    const first = document.querySelectorAll(".box").length;
     document.querySelector("#open-all").click();
-    return {loaded, first, opened: performance.now() - loaded, all: document.querySelectorAll(".box").length};)js");
+    return {first, all: document.querySelectorAll(".box").length};)js");
   EXPECT_EQ(seen["errors"], json::array());
   EXPECT_LE(seen["first"], 150) << "closed at first";
-  EXPECT_LT(seen["loaded"], 15000) << "milliseconds";
-  EXPECT_LT(seen["opened"], 15000) << "milliseconds";
   EXPECT_GT(seen["all"], 4000);
-  RecordProperty("milliseconds_to_load", std::to_string(seen["loaded"].get<double>()));
 }
 
-TEST_F(PageBrowserSlow, GraphsOfAllKindsOpenWithoutErrors) {
+TEST_F(PageBrowserNight, GraphsOfAllKindsOpenWithoutErrors) {
   for (const char* name : {"export214_transformer", "torchfx214_googlenet", "torchfx113_densenet121"}) {
     const Graph graph = load_graph_text(std::string("tests/corpus/") + name + ".fx");
     const json seen = visit(to_html(graph), R"js(document.querySelector("#open-all").click();

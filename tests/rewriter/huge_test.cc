@@ -21,7 +21,7 @@ std::size_t peak_memory() {
 }
 
 // By hand, with --gtest_also_run_disabled_tests: it needs 4 GB of memory and a quarter of a minute.
-TEST(HugeSlow, DISABLED_TenMillionNodesAreMatchedAndRewrittenWithin8GB) {
+TEST(HugeNight, DISABLED_TenMillionNodesAreMatchedAndRewrittenWithin8GB) {
   constexpr std::size_t kBlocks = 3'333'333;
   const Pattern pattern("aten::relu(aten::add.Tensor(x, y))");
   Graph graph = testing::chain(kBlocks);

@@ -307,7 +307,7 @@ std::shared_ptr<GraphModule> wide() {
   return program(lines + call("z", "add.Tensor", "%h12, %y") + call("r", "mean.dim", "%z, [1, 2]") + "return r");
 }
 
-TEST(MicroBatchesSlow, OptimizeMeasuresThemAndKeepsWhatIsFaster) {
+TEST(MicroBatchesNight, OptimizeMeasuresThemAndKeepsWhatIsFaster) {
   const auto module = wide();
   const auto before = module->clone_graph_module();
   const std::vector<TensorInfo> of = {{.sizes = {32, 4096, 8}}, {.sizes = {32, 4096, 8}}};

@@ -320,7 +320,7 @@ Rewritten cut(GraphModule& module, const HostileProgram& program, std::int64_t s
   return {true};
 }
 
-TEST(BatchProgramsSlow, CutBatchesGiveWhatTheWholeGives) {
+TEST(BatchPrograms, CutBatchesGiveWhatTheWholeGives) {
   HostileRun run(3000);
   run.run([](std::uint64_t seed) {
     const auto size = static_cast<std::int64_t>(1 + seed % 3);

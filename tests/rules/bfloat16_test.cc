@@ -14,6 +14,7 @@
 
 #include "tests/rules/everywhere.h"
 #include "tests/rules/image_programs.h"
+#include "tests/support/night.h"
 #include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::bfloat16_test {
@@ -39,10 +40,10 @@ constexpr double kRoundedOften = 0.15;
 
 std::size_t casts(const Graph& graph) { return graph.count(Op::call_function, "aten::_to_copy"); }
 
-TEST(Bfloat16Slow, KeepsRandomImagePrograms) {
+TEST(Bfloat16, KeepsRandomImagePrograms) {
   const at::NoGradGuard no_grad;
   std::size_t rounded = 0;
-  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::by_night(120); ++seed) {
     at::manual_seed(seed);
     const auto original = random_image_program(seed, 3 + seed % 7);
     try {
@@ -69,7 +70,7 @@ TEST(Bfloat16Slow, KeepsRandomImagePrograms) {
       }
     }
   }
-  EXPECT_GT(rounded, 60u);
+  EXPECT_GT(rounded, testing::by_night(50));
 }
 
 // ── Casts ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -39,9 +39,9 @@ struct Broken {
   }
 };
 
-class BrokenRulesSlow : public ::testing::TestWithParam<Broken> {};
+class BrokenRules : public ::testing::TestWithParam<Broken> {};
 
-TEST_P(BrokenRulesSlow, AreCaught) {
+TEST_P(BrokenRules, AreCaught) {
   const testing::Quiet quiet;
   const Rule* rule = find_rewrite(GetParam().rule);
   ASSERT_TRUE(rule) << "there is no rule " << GetParam().rule;
@@ -176,7 +176,7 @@ const Broken kBroken[] = {
     {"drop-no-ops/contiguous", "neg", [](Rule& r) { r.replacement = "aten::neg(x)"; }},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, BrokenRulesSlow, ::testing::ValuesIn(kBroken),
+INSTANTIATE_TEST_SUITE_P(All, BrokenRules, ::testing::ValuesIn(kBroken),
                          [](const auto& info) { return name_of(info.index, info.param.rule); });
 
 // ── Rules of our own ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -190,9 +190,9 @@ struct Wrong {
   friend std::ostream& operator<<(std::ostream& out, const Wrong& wrong) { return out << wrong.what; }
 };
 
-class WrongRulesSlow : public ::testing::TestWithParam<Wrong> {};
+class WrongRules : public ::testing::TestWithParam<Wrong> {};
 
-TEST_P(WrongRulesSlow, AreCaught) {
+TEST_P(WrongRules, AreCaught) {
   const testing::Quiet quiet;
   const Rule rule{.name = "wrong",
                   .pattern = GetParam().pattern,
@@ -229,7 +229,7 @@ const Wrong kWrong[] = {
      "aten::addcmul(x, y, z)"},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, WrongRulesSlow, ::testing::ValuesIn(kWrong),
+INSTANTIATE_TEST_SUITE_P(All, WrongRules, ::testing::ValuesIn(kWrong),
                          [](const auto& info) { return name_of(info.index, info.param.what); });
 
 // Who could tell a copy from a view of what it copies, the checks of every rewrite find out.

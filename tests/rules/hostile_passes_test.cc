@@ -141,7 +141,7 @@ constexpr std::array<Form, 10> kForms = {{
      }},
 }};
 
-TEST(HostileFormsSlow, OtherFormsOfAProgramDoTheSame) {
+TEST(HostileForms, OtherFormsOfAProgramDoTheSame) {
   HostileRun run(600);
   run.run([&](std::uint64_t seed) {
     const Form& form = kForms[seed % kForms.size()];
@@ -182,7 +182,7 @@ void ask_for_gradients(GraphModule& module) {
   }
 }
 
-TEST(HostileLoweringSlow, TheTargetCpuKeepsWhatCallersSee) {
+TEST(HostileLowering, TheTargetCpuKeepsWhatCallersSee) {
   static const std::vector<Pattern> motifs = [] {
     std::vector<Pattern> all = patterns_of({"lowering", "precision"});
     for (const Pattern& pattern : hostile::common_motifs()) all.push_back(pattern);

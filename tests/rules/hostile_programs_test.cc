@@ -79,7 +79,7 @@ void leave_out_rules(Trial& trial, const std::vector<std::string>& names, bool w
   for (const std::string& name : left) trial.name += (trial.name.empty() ? "" : ", ") + name;
 }
 
-TEST(HostileProgramsSlow, OptimizeKeepsWhatCallersSee) {
+TEST(HostilePrograms, OptimizeKeepsWhatCallersSee) {
   std::vector<std::string> names;
   for (const rules::OptimizeRule* rule : rules::all_rules()) names.emplace_back(rule->name);
   HostileRun run(600);
@@ -164,7 +164,7 @@ Graph with_operands_turned_round(hostile::Random& random, const Graph& part) {
   return turned;
 }
 
-TEST(HostileReplacementsSlow, WhatIsReplacedByItselfStaysAsItIs) {
+TEST(HostileReplacements, WhatIsReplacedByItselfStaysAsItIs) {
   HostileRun run(600);
   run.run([&](std::uint64_t seed) {
     Trial trial{hostile::draw_program(seed, {.other_sizes_percent = 30}), {}, "replace_pattern"};

@@ -7,7 +7,6 @@
 // before it is tried, for crashes.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -18,6 +17,7 @@
 #include <fxgraph/matchers/pattern.h>
 #include <fxgraph/rewriter/program/hostile/judge.h>
 #include "tests/program/quiet.h"
+#include "tests/support/night.h"
 
 namespace fx::testing {
 
@@ -35,10 +35,10 @@ const std::vector<Pattern>& patterns_of(const std::vector<std::string>& names);
 
 class HostileRun {
  public:
-  /// `usual` programs unless the environment says otherwise.
+  /// `usual` programs, by day a tenth, unless the environment says otherwise.
   explicit HostileRun(std::uint64_t usual);
 
-  /// Tries `make(seed)` for all seeds. Prints how many there were, how many the rewrite changed, and how long it took.
+  /// Tries `make(seed)` for all seeds. Prints how many there were, and how many the rewrite changed.
   void run(const std::function<Trial(std::uint64_t seed)>& make);
 
   std::uint64_t programs() const { return programs_; }

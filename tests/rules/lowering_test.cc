@@ -16,6 +16,7 @@
 
 #include "tests/rules/everywhere.h"
 #include "tests/rules/image_programs.h"
+#include "tests/support/night.h"
 
 namespace fx::lowering_test {
 
@@ -65,11 +66,11 @@ void expect_equal(GraphModule& before, GraphModule& after, const std::string& wh
   }
 }
 
-TEST(LoweringSlow, KeepsRandomProgramsWhateverIsFastest) {
+TEST(Lowering, KeepsRandomProgramsWhateverIsFastest) {
   const std::vector<std::vector<std::string_view>> kinds = {
       {"onednn"}, {"lower-convolution/xnnpack", "lower-norm/scaled"}, {"lower-"}};
   std::size_t packed = 0;
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::by_night(150); ++seed) {
     at::manual_seed(seed);
     const auto original = random_image_program(seed, 4 + seed % 9);
     try {
@@ -91,11 +92,11 @@ TEST(LoweringSlow, KeepsRandomProgramsWhateverIsFastest) {
     expect_equal(*original->clone_graph_module(), *back, "back, seed " + std::to_string(seed), {2, 1, 5});
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(packed, 150u);
+  EXPECT_GT(packed, testing::by_night(150));
 }
 
-TEST(LoweringSlow, MeasuresAndKeepsWhatItSays) {
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+TEST(Lowering, MeasuresAndKeepsWhatItSays) {
+  for (std::uint64_t seed = 1; seed <= testing::by_night(12); ++seed) {
     at::manual_seed(seed);
     const auto original = random_image_program(seed, 8);
     try {

@@ -70,7 +70,7 @@ std::vector<TensorInfo> input_shapes(const Example& example) {
   return shapes;
 }
 
-class ModelsSlow : public ::testing::TestWithParam<json> {
+class SavedModels : public ::testing::TestWithParam<json> {
  protected:
   void SetUp() override {
     if (models_folder().empty()) GTEST_SKIP() << "FXGRAPH_TEST_MODELS is not set: no models to test with";
@@ -78,9 +78,9 @@ class ModelsSlow : public ::testing::TestWithParam<json> {
   static std::string path(const json& entry) { return models_folder() + "/" + entry["file"].get<std::string>(); }
 };
 
-class BadModelsSlow : public ModelsSlow {};
+class BadModels : public SavedModels {};
 
-TEST_P(BadModelsSlow, AreRefusedInOneLineThatSaysWhere) {
+TEST_P(BadModels, AreRefusedInOneLineThatSaysWhere) {
   const json& entry = GetParam();
   try {
     load(path(entry));
@@ -96,7 +96,7 @@ TEST_P(BadModelsSlow, AreRefusedInOneLineThatSaysWhere) {
   }
 }
 
-TEST_P(ModelsSlow, LoadFuseSaveLoad) {
+TEST_P(SavedModels, LoadFuseSaveLoad) {
   const at::NoGradGuard no_grad;
   const json& entry = GetParam();
   const json& expected = entry["expected"];
@@ -145,12 +145,12 @@ TEST_P(ModelsSlow, LoadFuseSaveLoad) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ModelsSlow, ::testing::ValuesIn(entries(true)),
+INSTANTIATE_TEST_SUITE_P(All, SavedModels, ::testing::ValuesIn(entries(true)),
                          [](const auto& info) { return label(info.param); });
-INSTANTIATE_TEST_SUITE_P(All, BadModelsSlow, ::testing::ValuesIn(entries(false)),
+INSTANTIATE_TEST_SUITE_P(All, BadModels, ::testing::ValuesIn(entries(false)),
                          [](const auto& info) { return label(info.param); });
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ModelsSlow);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BadModelsSlow);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SavedModels);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BadModels);
 
 // Scripted norms ask what they get for its rank, which is then no value that the norm alone reads.
 TEST(WrittenOutModel, IsFusedAsCalledModulesAre) {

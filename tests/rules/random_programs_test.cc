@@ -12,6 +12,7 @@
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/text/print.h>
+#include "tests/support/night.h"
 
 namespace fx::random_programs_test {
 
@@ -100,9 +101,9 @@ GraphModule::Attributes attributes() {
 
 const std::vector<TensorInfo> kInputs = {TensorInfo{.sizes = {kSize, kSize}}, TensorInfo{.sizes = {kSize, kSize}}};
 
-TEST(RandomProgramsSlow, OptimizeKeepsThemAndIsDoneAtOnce) {
+TEST(RandomPrograms, OptimizeKeepsThemAndIsDoneAtOnce) {
   const GraphModule::Attributes weights = attributes();
-  const std::uint64_t programs = number_of_programs(250);
+  const std::uint64_t programs = number_of_programs(testing::by_night(250));
   std::size_t applied = 0;
   for (std::uint64_t seed = 1; seed <= programs; ++seed) {
     GraphModule original(weights, RandomProgram(seed).make(operators_of(seed)));
@@ -124,12 +125,12 @@ TEST(RandomProgramsSlow, OptimizeKeepsThemAndIsDoneAtOnce) {
   EXPECT_GT(applied, 20 * programs);
 }
 
-TEST(RandomProgramsSlow, WhatWasRewrittenCanBeUndone) {
+TEST(RandomPrograms, WhatWasRewrittenCanBeUndone) {
   RuleSet set;
   for (const rules::OptimizeRule* rule : rules::select({"inference", "fusion"})) {
     for (const Rule& rewrite : rule->rules()) set.add(rewrite);
   }
-  const std::uint64_t programs = number_of_programs(800);
+  const std::uint64_t programs = number_of_programs(testing::by_night(800));
   std::size_t applied = 0;
   for (std::uint64_t seed = 1; seed <= programs; ++seed) {
     Graph graph = RandomProgram(seed).make(operators_of(seed));

@@ -220,7 +220,7 @@ TEST(Transformations, WhatWasChangedSinceIsTakenBackFirst) {
   EXPECT_GT(ChangeTrueDivToMulByInverse().reverse(*twice), 0u);
 }
 
-TEST(TransformationsSlow, OfAllModelsAreTakenBackToTheLetter) {
+TEST(TransformationsNight, OfAllModelsAreTakenBackToTheLetter) {
   if (testing::models_folder().empty()) GTEST_SKIP() << "FXGRAPH_TEST_MODELS is not set: no models to test with";
   torch::NoGradGuard inference;
   std::map<std::string, std::size_t> changed;

@@ -10,6 +10,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/run/operators.h>
 #include "tests/program/every_operator.h"
 
 namespace fx::operator_tags_test {
@@ -42,8 +43,9 @@ TEST(OperatorTags, WhatGivesOtherSizesInPlaceIsSaidToDoSo) {
   EXPECT_THAT(not_said(at::Tag::inplace_view, &OperatorTraits::restructures, 5), ::testing::IsEmpty());
 }
 
-// No tag says so of what is composed of those that have one.
+// No tag says so of what is composed of those that have one, nor, in LibTorch 1.13, of attention with dropout.
 TEST(OperatorTags, WhatDrawsWithoutATagIsComposed) {
+  install_schema_source();
   std::vector<std::string> others;
   for (const Symbol target : testing::dispatcher_operators()) {
     const OperatorSchema* schema = find_schema(target);
@@ -54,7 +56,7 @@ TEST(OperatorTags, WhatDrawsWithoutATagIsComposed) {
       others.push_back(target.str());
     }
   }
-  EXPECT_THAT(others, ::testing::IsEmpty());
+  EXPECT_THAT(others, ::testing::IsSubsetOf({"aten::_scaled_dot_product_attention_forward"}));
 }
 
 }  // namespace fx::operator_tags_test

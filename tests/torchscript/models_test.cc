@@ -147,7 +147,7 @@ TEST(Models, TracedFiles) {
   check_all([](const nlohmann::json& entry) { return entry["kind"] == "traced" && !is_torchvision(entry); });
 }
 
-TEST(TorchvisionSlow, Files) {
+TEST(TorchvisionNight, Files) {
   check_all([](const nlohmann::json& entry) { return entry["kind"] != "bad" && is_torchvision(entry); });
 }
 

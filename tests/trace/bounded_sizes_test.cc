@@ -1,5 +1,6 @@
 // Programs that do the same up to some size near the example's, or from one on: the size is bounded, not fixed, and in
 // steps only where it goes on in steps.
+#include "tests/support/night.h"
 #include "tests/trace/round_trips.h"
 #include "tests/trace/sizes_testing.h"
 
@@ -106,7 +107,7 @@ TEST_P(BoundedSizes, AreRightOrRefused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, BoundedSizes, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Table, BoundedSizes, ::testing::ValuesIn(testing::some_by_day(kCases)),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::bounded_sizes_test

@@ -1,5 +1,6 @@
 // Examples in which sizes are the same by chance, a length that is the batch, an image that is a square: what the
 // program does not need to be equal is free of each other.
+#include "tests/support/night.h"
 #include "tests/trace/shaped_programs.h"
 
 namespace fx::coincident_sizes_test {
@@ -87,7 +88,7 @@ TEST_P(CoincidentSizes, HaveTheGradientsOfTheProgram) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, CoincidentSizes, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Programs, CoincidentSizes, ::testing::ValuesIn(testing::some_by_day(kCases)),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::coincident_sizes_test

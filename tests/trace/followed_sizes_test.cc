@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "tests/support/night.h"
 #include "tests/trace/round_trips.h"
 #include "tests/trace/sizes_testing.h"
 
@@ -186,7 +187,7 @@ TEST_P(FollowedSizes, AreWrittenAndReadAgain) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, FollowedSizes, ::testing::ValuesIn(size_functions()),
+INSTANTIATE_TEST_SUITE_P(Table, FollowedSizes, ::testing::ValuesIn(testing::some_by_day(size_functions())),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::followed_sizes_test

@@ -57,7 +57,7 @@ Case parsed(const std::string& name, const std::string& text, std::vector<c10::I
   return {name, std::make_shared<GraphModule>(parse_graph(text)), std::move(inputs)};
 }
 
-TEST(GeneratedCpp, OfAConvNetGivesTheSameOutputs) { expect_same_outputs({conv_net()}); }
+TEST(GeneratedCppNight, OfAConvNetGivesTheSameOutputs) { expect_same_outputs({conv_net()}); }
 
 TEST(GeneratedCpp, SaysWhatItCannotSay) {
   const Graph graph = parse_graph(
@@ -176,7 +176,7 @@ std::vector<Case> operator_cases() {
   return cases;
 }
 
-TEST(GeneratedCppSlow, OfEveryFormOfCallGivesTheSameOutputs) { expect_same_outputs(operator_cases()); }
+TEST(GeneratedCppNight, OfEveryFormOfCallGivesTheSameOutputs) { expect_same_outputs(operator_cases()); }
 
 // ── Modules
 // ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -216,7 +216,7 @@ bool takes_tensors_alone(const Case& each) {
   return std::ranges::all_of(each.inputs, [](const c10::IValue& input) { return input.isTensor(); });
 }
 
-TEST(GeneratedCppSlow, OfModulesGivesTheSameOutputs) {
+TEST(GeneratedCppNight, OfModulesGivesTheSameOutputs) {
   torch::manual_seed(2);
   std::vector<Case> cases;
   for (Case& each : module_cases()) {
@@ -233,7 +233,7 @@ Case evaluated(const std::string& name, Model model, std::vector<c10::IValue> in
   return {name, symbolic_trace(model, inputs), inputs};
 }
 
-TEST(GeneratedCppSlow, OfLargerModelsGivesTheSameOutputs) {
+TEST(GeneratedCppNight, OfLargerModelsGivesTheSameOutputs) {
   torch::manual_seed(3);
   expect_same_outputs(
       {evaluated("CrnnAgain", testing::Crnn(), {torch::rand({2, 1, 8, 12})}),

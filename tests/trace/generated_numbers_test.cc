@@ -17,7 +17,7 @@ Case case_of(const std::string& name, const std::string& lines, const torch::Ten
           {x}};
 }
 
-TEST(GeneratedNumbersSlow, AreWhatTheGraphComputes) {
+TEST(GeneratedNumbersNight, AreWhatTheGraphComputes) {
   const torch::Tensor x = torch::arange(12, torch::kFloat).view({3, 4});
   const std::vector<Case> cases = {
       case_of(

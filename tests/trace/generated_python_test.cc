@@ -63,7 +63,7 @@ assert set(net.state_dict()) == set(data['names'].split()), net.state_dict().key
 assert not net.block._modules['1'].running_mean.requires_grad and net.fc.weight.requires_grad
 )py";
 
-TEST(GeneratedPythonSlow, AFolderIsRunAndTracedAgainByPython) {
+TEST(GeneratedPythonNight, AFolderIsRunAndTracedAgainByPython) {
   const auto python = testing::python_with_torch();
   if (!python) GTEST_SKIP() << "Python's torch is not installed";
   const torch::NoGradGuard no_grad;

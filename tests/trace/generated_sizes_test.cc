@@ -92,7 +92,7 @@ void expect_at(const ShapedProgram& program, const std::string& form, const Form
     EXPECT_ANY_THROW(run(inputs_of(shapes))) << program.name << form << ::testing::PrintToString(shapes);
 }
 
-TEST(GeneratedSizesSlow, AreTheSameInEveryForm) {
+TEST(GeneratedSizesNight, AreTheSameInEveryForm) {
   torch::manual_seed(5);
   const std::vector<ShapedProgram> all = programs();
   std::vector<testing::GeneratedCase> cases;

@@ -107,7 +107,7 @@ class ImagePrograms : public ::testing::TestWithParam<ProgramCase> {};
 
 TEST_P(ImagePrograms, HoldAtOtherSizes) { testing::expect_holds_at_other_sizes(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Slow, ImagePrograms, ::testing::ValuesIn(programs()),
+INSTANTIATE_TEST_SUITE_P(Night, ImagePrograms, ::testing::ValuesIn(programs()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::image_programs_test

@@ -48,27 +48,27 @@ void expect_traced(Model model, const Wanted& wanted, const Inputs&... inputs) {
 
 Tensor words(std::int64_t count, std::int64_t vocabulary) { return torch::randint(vocabulary, {count, 2}); }
 
-TEST(LargerModelsSlow, Translator) {
+TEST(LargerModelsNight, Translator) {
   torch::manual_seed(1);
   expect_traced(testing::Translator(), {false, {"source", "target", "encoder", "decoder", "head"}}, words(5, 11),
                 words(4, 13));
 }
-TEST(LargerModelsSlow, Crnn) {
+TEST(LargerModelsNight, Crnn) {
   torch::manual_seed(2);
   expect_traced(testing::Crnn(), {false, {"convolutions.0", "convolutions.1", "convolutions.2", "lstm", "head"}},
                 torch::rand({2, 1, 8, 12}));
 }
-TEST(LargerModelsSlow, Seq2SeqWithAttention) {
+TEST(LargerModelsNight, Seq2SeqWithAttention) {
   torch::manual_seed(3);
   expect_traced(testing::Seq2Seq(), {false, {"embedding", "encoder", "attention", "cell", "head"}}, words(5, 9));
 }
-TEST(LargerModelsSlow, VisionTransformer) {
+TEST(LargerModelsNight, VisionTransformer) {
   torch::manual_seed(4);
   expect_traced(testing::Vit(),
                 {false, {"patches", "blocks.0.norm1", "blocks.1.attention", "blocks.0.mlp.1", "norm", "head"}},
                 torch::rand({2, 3, 16, 16}));
 }
-TEST(LargerModelsSlow, MobileNetOfContainers) {
+TEST(LargerModelsNight, MobileNetOfContainers) {
   torch::manual_seed(5);
   expect_traced(testing::MobileNet(), {true, {"blocks.0.0", "blocks.1.1", "blocks.1.2", "heads.small", "heads.large"}},
                 torch::rand({2, 3, 8, 8}));

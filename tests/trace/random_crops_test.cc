@@ -61,7 +61,7 @@ class RandomProgram {
   std::vector<Step> steps_;
 };
 
-TEST(RandomCropsSlow, AreRightOrRefused) {
+TEST(RandomCropsNight, AreRightOrRefused) {
   constexpr int kPrograms = 60, kSizes = 15;
   std::mt19937 random(7);
   std::uniform_int_distribution<std::int64_t> example_size(1, 24), size(1, 40), batch(1, 3);

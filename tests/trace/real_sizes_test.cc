@@ -1,6 +1,7 @@
 // Real numbers that programs compute of sizes, in double and in float: the graph computes the same, or refuses.
 #include <cmath>
 
+#include "tests/support/night.h"
 #include "tests/trace/round_trips.h"
 #include "tests/trace/sizes_testing.h"
 
@@ -94,7 +95,7 @@ TEST_P(RealSizes, AreFollowedFromAFile) {
   expect_followed_or_refused(again, program);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, RealSizes, ::testing::ValuesIn(kNumbers),
+INSTANTIATE_TEST_SUITE_P(Table, RealSizes, ::testing::ValuesIn(testing::some_by_day(kNumbers)),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Of several ways to write a number one that makes it to the last bit: `n / 10.` is not `n * 0.1`.

@@ -9,9 +9,9 @@ using testing::all_nn_cases;
 using testing::expect_round_trips;
 using testing::NnCase;
 
-class RoundTripsSlow : public ::testing::TestWithParam<NnCase> {};
+class RoundTripsNight : public ::testing::TestWithParam<NnCase> {};
 
-TEST_P(RoundTripsSlow, OfModules) {
+TEST_P(RoundTripsNight, OfModules) {
   torch::NoGradGuard no_grad;
   GetParam().module->eval();
   Tracer tracer;
@@ -23,7 +23,7 @@ TEST_P(RoundTripsSlow, OfModules) {
   expect_round_trips(GetParam().trace_child(tracer, GetParam().inputs), GetParam().inputs);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RoundTripsSlow, ::testing::ValuesIn(all_nn_cases()),
+INSTANTIATE_TEST_SUITE_P(All, RoundTripsNight, ::testing::ValuesIn(all_nn_cases()),
                          [](const ::testing::TestParamInfo<NnCase>& info) { return info.param.name; });
 
 // ── Inputs and outputs of all kinds

@@ -124,7 +124,7 @@ class SamePadding : public ::testing::TestWithParam<ProgramCase> {};
 
 TEST_P(SamePadding, HoldsAtOtherSizes) { testing::expect_holds_at_other_sizes(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Slow, SamePadding, ::testing::ValuesIn(programs()),
+INSTANTIATE_TEST_SUITE_P(Night, SamePadding, ::testing::ValuesIn(programs()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::same_padding_test

@@ -326,7 +326,7 @@ class SequencePrograms : public ::testing::TestWithParam<ProgramCase> {};
 
 TEST_P(SequencePrograms, HoldAtOtherSizes) { testing::expect_holds_at_other_sizes(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Slow, SequencePrograms, ::testing::ValuesIn(programs()),
+INSTANTIATE_TEST_SUITE_P(Night, SequencePrograms, ::testing::ValuesIn(programs()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::sequence_programs_test

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "tests/support/night.h"
 #include "tests/trace/sizes_testing.h"
 
 namespace fx::size_arithmetic_test {
@@ -118,7 +119,7 @@ const std::vector<Arithmetic>& cases() {
   return table;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, SizeArithmetic, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Table, SizeArithmetic, ::testing::ValuesIn(testing::some_by_day(cases())),
                          [](const auto& info) { return std::string(info.param.name); });
 
 struct AtOne {
@@ -157,7 +158,7 @@ const std::vector<AtOne>& at_one() {
   return table;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, AtSizeOne, ::testing::ValuesIn(at_one()),
+INSTANTIATE_TEST_SUITE_P(Table, AtSizeOne, ::testing::ValuesIn(testing::some_by_day(at_one())),
                          [](const auto& info) { return std::string(info.param.name); });
 
 struct Pad : torch::nn::Module {

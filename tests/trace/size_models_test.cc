@@ -86,12 +86,12 @@ using testing::image;
   EXPECT_EQ((traced).at(__VA_ARGS__), AtSizes::equal) << (traced).sizes() << (traced).module().graph()
 #define EXPECT_REFUSED_AT(traced, ...) EXPECT_EQ((traced).at(__VA_ARGS__), AtSizes::refused) << (traced).sizes()
 
-class SizeModelsSlow : public ::testing::Test {
+class SizeModels : public ::testing::Test {
  protected:
   void SetUp() override { torch::manual_seed(3); }
 };
 
-TEST_F(SizeModelsSlow, Gpt) {
+TEST_F(SizeModels, Gpt) {
   Traced gpt(testing::Gpt(), words(2, 8));
   EXPECT_EQUAL_AT(gpt, words(3, 13));
   EXPECT_NE(gpt.at(words(1, 1)), AtSizes::wrong);
@@ -99,70 +99,70 @@ TEST_F(SizeModelsSlow, Gpt) {
 }
 
 // LibTorch leaves a slice of everything out: at its largest the model runs other operators than below.
-TEST_F(SizeModelsSlow, GptAtItsLargest) {
+TEST_F(SizeModels, GptAtItsLargest) {
   Traced gpt(testing::Gpt(), words(1, 24));
   EXPECT_EQUAL_AT(gpt, words(3, 24));
   EXPECT_EQUAL_AT(gpt, words(3, 13));
 }
 
-TEST_F(SizeModelsSlow, Llama) {
+TEST_F(SizeModels, Llama) {
   Traced llama(testing::Llama(), words(2, 8));
   EXPECT_EQUAL_AT(llama, words(3, 13));
   EXPECT_EQUAL_AT(llama, words(1, 40));
   EXPECT_NE(llama.at(words(1, 1)), AtSizes::wrong);  // a branch for one word, which computes the same
 }
 
-TEST_F(SizeModelsSlow, UnetThatPads) {
+TEST_F(SizeModels, UnetThatPads) {
   Traced unet(testing::Unet(true), image(2, 3, 16, 16));
   EXPECT_EQUAL_AT(unet, image(1, 3, 24, 20));
   EXPECT_EQUAL_AT(unet, image(3, 3, 19, 30));
   EXPECT_REFUSED_AT(unet, image(3, 4, 16, 16));
 }
 
-TEST_F(SizeModelsSlow, UnetThatDoesNot) {
+TEST_F(SizeModels, UnetThatDoesNot) {
   Traced unet(testing::Unet(false), image(2, 3, 16, 16));
   EXPECT_EQUAL_AT(unet, image(1, 3, 24, 20));
   EXPECT_REFUSED_AT(unet, image(3, 3, 18, 16));
 }
 
-TEST_F(SizeModelsSlow, Segmenter) {
+TEST_F(SizeModels, Segmenter) {
   Traced segmenter(testing::Segmenter(), image(2, 3, 16, 16));
   EXPECT_EQUAL_AT(segmenter, image(1, 3, 24, 20));
   EXPECT_EQUAL_AT(segmenter, image(3, 3, 19, 31));
 }
 
-TEST_F(SizeModelsSlow, Detector) {
+TEST_F(SizeModels, Detector) {
   Traced detector(testing::Detector(), image(2, 3, 32, 32));
   EXPECT_EQUAL_AT(detector, image(1, 3, 64, 48));
   EXPECT_EQUAL_AT(detector, image(3, 3, 40, 20));
 }
 
-TEST_F(SizeModelsSlow, Swin) {
+TEST_F(SizeModels, Swin) {
   Traced swin(testing::Swin(), image(2, 3, 16, 16));
   EXPECT_EQUAL_AT(swin, image(1, 3, 24, 32));
   EXPECT_NE(swin.at(image(3, 3, 18, 30)), AtSizes::wrong);
 }
 
-TEST_F(SizeModelsSlow, Generator) {
+TEST_F(SizeModels, Generator) {
   Traced generator(testing::Generator(), torch::rand({2, 10}));
   EXPECT_EQUAL_AT(generator, torch::rand({7, 10}));
   EXPECT_EQUAL_AT(generator, torch::rand({1, 10}));
   EXPECT_REFUSED_AT(generator, torch::rand({7, 9}));
 }
 
-TEST_F(SizeModelsSlow, Classifier) {
+TEST_F(SizeModels, Classifier) {
   Traced classifier(testing::Classifier(), torch::rand({2, 5, 6}));
   EXPECT_EQUAL_AT(classifier, torch::rand({3, 9, 6}));
   EXPECT_EQUAL_AT(classifier, torch::rand({1, 1, 6}));
 }
 
-TEST_F(SizeModelsSlow, Lenet) {
+TEST_F(SizeModels, Lenet) {
   Traced lenet(testing::Lenet(), image(2, 1, 28, 28));
   EXPECT_EQUAL_AT(lenet, image(5, 1, 28, 28));
   EXPECT_REFUSED_AT(lenet, image(2, 1, 36, 28));
 }
 
-TEST_F(SizeModelsSlow, Bert) {
+TEST_F(SizeModels, Bert) {
   const auto mask = [](std::int64_t n, std::int64_t t) {
     return torch::ones({n, t}, torch::kLong).index_put_({0, t - 1}, 0);
   };
@@ -171,13 +171,13 @@ TEST_F(SizeModelsSlow, Bert) {
   EXPECT_EQUAL_AT(bert, words(1, 2, 19), mask(1, 2));
 }
 
-TEST_F(SizeModelsSlow, RnnByHand) {
+TEST_F(SizeModels, RnnByHand) {
   Traced rnn(testing::RnnByHand(), torch::rand({2, 3, 4}));
   EXPECT_EQUAL_AT(rnn, torch::rand({5, 3, 4}));
   EXPECT_REFUSED_AT(rnn, torch::rand({5, 4, 4}));
 }
 
-TEST_F(SizeModelsSlow, Translator) {
+TEST_F(SizeModels, Translator) {
   Traced translator(testing::Translator(), words(5, 2, 11), words(4, 2, 13));
   translator.has_bodies();
   EXPECT_EQUAL_AT(translator, words(7, 3, 11), words(2, 3, 13));

@@ -1,4 +1,5 @@
 // Programs that compare sizes with each other: which is larger, whether two are the same, the smaller or larger of two.
+#include "tests/support/night.h"
 #include "tests/trace/pair_programs.h"
 
 namespace fx::size_orders_test {
@@ -96,7 +97,7 @@ const std::vector<PairProgram>& cases() {
   return table;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, SizeOrders, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Table, SizeOrders, ::testing::ValuesIn(testing::some_by_day(cases())),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::size_orders_test

@@ -23,7 +23,7 @@ std::string table() {
   return text;
 }
 
-TEST(SizeTableSlow, IsInTheDocuments) {
+TEST(SizeTableNight, IsInTheDocuments) {
   std::string page = testing::file_text(kPage);
   const std::string wanted = table();
   const std::size_t begin = page.find(kHead), end = page.find("\n\n", begin);

@@ -2,6 +2,7 @@
 // computes the same, or refuses; where one size is fixed, too.
 #include <algorithm>
 
+#include "tests/support/night.h"
 #include "tests/trace/round_trips.h"
 #include "tests/trace/sizes_testing.h"
 
@@ -129,7 +130,7 @@ TEST_P(ThreeSizes, AreFollowedFromAFile) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, ThreeSizes, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Table, ThreeSizes, ::testing::ValuesIn(testing::some_by_day(kCases)),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // ── Flattened ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -188,7 +189,7 @@ TEST_P(FlattenedSizes, HoldAtOtherSizesWithGradients) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, FlattenedSizes, ::testing::ValuesIn(kFlattened),
+INSTANTIATE_TEST_SUITE_P(Programs, FlattenedSizes, ::testing::ValuesIn(testing::some_by_day(kFlattened)),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::three_sizes_test

@@ -2,6 +2,7 @@
 // cached and what is new, features at a lower resolution.
 #include <fxgraph/export/load.h>
 #include <fxgraph/export/save.h>
+#include "tests/support/night.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/trace/round_trips.h"
 #include "tests/trace/shaped_programs.h"
@@ -148,7 +149,7 @@ TEST_P(TiedSizes, HaveTheGradientsOfTheProgram) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, TiedSizes, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Programs, TiedSizes, ::testing::ValuesIn(testing::some_by_day(kCases)),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::tied_sizes_test

@@ -1,12 +1,10 @@
-// What a trace that holds for every size costs beside one for the sizes of its examples, in processor time. To make a
-// child process takes as long as the process is large, here larger than what is measured: none is made.
-#include <dlfcn.h>
-#include <unistd.h>
+// What a trace that holds for every size costs beside one for the sizes of its examples, in operators that LibTorch
+// dispatches in this thread. tools/bench has the times.
+#include <ATen/record_function.h>
 
-#include <ctime>
+#include <memory>
 
-#include <algorithm>
-
+#include "tests/support/allocations.h"
 #include "tests/trace/cost_models.h"
 #include "tests/trace/size_models.h"
 #include "tests/trace/torch_models.h"
@@ -14,38 +12,25 @@
 
 namespace fx::trace_cost_test {
 
-bool may_fork = true;
-
-struct WithoutChildren {
-  WithoutChildren() { may_fork = false; }
-  ~WithoutChildren() { may_fork = true; }
-  WithoutChildren(const WithoutChildren&) = delete;
-  WithoutChildren& operator=(const WithoutChildren&) = delete;
-};
-
-// In the place of the C library's.
-extern "C" pid_t fork() {
-  static const auto theirs = reinterpret_cast<pid_t (*)()>(dlsym(RTLD_NEXT, "fork"));
-  return may_fork ? theirs() : -1;
-}
-
 using torch::Tensor;
 
-double seconds_of(const std::function<void()>& work) {
-  const std::clock_t begin = std::clock();
+thread_local std::size_t dispatched = 0;
+
+std::size_t operators_of(const std::function<void()>& work) {
+  const at::CallbackHandle handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction&) -> std::unique_ptr<at::ObserverContext> {
+        ++dispatched;
+        return nullptr;
+      }).scopes({at::RecordScope::FUNCTION}));
+  const std::size_t before = dispatched;
   work();
-  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  at::removeCallback(handle);
+  return dispatched - before;
 }
 
-// The least of several, taken turn by turn: what else runs on the machine makes both slower.
 double ratio(const std::function<void()>& work, const std::function<void()>& beside) {
-  const WithoutChildren none;
-  double mine = 1e9, other = 1e9;
-  for (int i = 0; i < 7; ++i) {
-    other = std::min(other, seconds_of(beside));
-    mine = std::min(mine, seconds_of(work));
-  }
-  return mine / other;
+  work();  // what is asked once in the process is known afterwards
+  return static_cast<double>(operators_of(work)) / static_cast<double>(operators_of(beside));
 }
 
 TraceOptions plain() {
@@ -54,24 +39,20 @@ TraceOptions plain() {
   return options;
 }
 
-TEST(TraceCostSlow, IsLinear) {
-  const auto nodes = [](int count) {
-    return [count](Tensor x) {
+TEST(TraceCost, IsLinear) {
+  const auto cost = [](int count) {
+    const auto nodes = [count](Tensor x) {
       for (int i = 0; i < count; ++i) x = (x * 2).view({x.size(1), -1}) + x.size(0);
       return x;
     };
+    symbolic_trace(nodes, {torch::rand({4, 4})});
+    return testing::allocations_of([&] { symbolic_trace(nodes, {torch::rand({4, 4})}); });
   };
-  const Tensor example = torch::rand({4, 4});
-  const double found = ratio([&] { symbolic_trace(nodes(8000), {example}); },
-                             [&] {
-                               for (int i = 0; i < 8; ++i) symbolic_trace(nodes(1000), {example});
-                             });
-  std::cout << "8000 over 8 times 1000: " << found << "\n";
-  EXPECT_LE(found, 1.5);
+  EXPECT_LT(cost(4000), 9 * cost(500));
 }
 
 // What BM_TraceSizes and BM_TraceShapes measure: four dimensions that are tied in two pairs.
-TEST(TraceCostSlow, OfAChain) {
+TEST(TraceCost, OfAChain) {
   const std::vector<c10::IValue> examples = {torch::rand({2, 3}), torch::rand({2, 3})};
   for (const int blocks : {111, 1111, 3333}) {
     const auto chain = [blocks](Tensor x, Tensor y) {
@@ -81,11 +62,11 @@ TEST(TraceCostSlow, OfAChain) {
     const double found =
         ratio([&] { Tracer().trace(chain, examples); }, [&] { Tracer(plain()).trace(chain, examples); });
     std::cout << "generic over plain, chain of " << 3 * blocks << ": " << found << "\n";
-    EXPECT_LE(found, blocks > 1000 ? 4 : 6) << blocks;  // a millisecond is the same for all
+    EXPECT_LE(found, 20) << blocks;
   }
 }
 
-TEST(TraceCostSlow, OfAModule) {
+TEST(TraceCost, OfAModule) {
   torch::nn::Sequential net;
   for (int i = 0; i < 300; ++i) {
     net->push_back(torch::nn::Linear(8, 8));
@@ -94,12 +75,11 @@ TEST(TraceCostSlow, OfAModule) {
   const Tensor example = torch::rand({4, 8});
   const double found = ratio([&] { symbolic_trace(net, {example}); }, [&] { symbolic_trace(net, {example}, plain()); });
   std::cout << "generic over plain, module: " << found << "\n";
-  EXPECT_LE(found, 4);
+  EXPECT_LE(found, 20);
 }
 
 template <typename Net>
 double ratio_of(const Net& net, const Tensor& example) {
-  symbolic_trace(net, {example});  // what is asked once in the process is known afterwards
   return ratio([&] { symbolic_trace(net, {example}); }, [&] { symbolic_trace(net, {example}, plain()); });
 }
 
@@ -107,10 +87,10 @@ template <typename Net>
 void expect_cheap(const std::string& name, const Net& net, const Tensor& example) {
   const double found = ratio_of(net, example);
   std::cout << "generic over plain, " << name << ": " << found << "\n";
-  EXPECT_LE(found, 5) << name;
+  EXPECT_LE(found, 20) << name;
 }
 
-TEST(TraceCostSlow, OfModelsThatPeopleHave) {
+TEST(TraceCost, OfModelsThatPeopleHave) {
   expect_cheap("resnet18", testing::ResNet18(), torch::rand({2, 3, 64, 64}));
   expect_cheap("lstm", testing::LstmTagger(), torch::randint(1000, {4, 12}));
   expect_cheap("encoder", testing::TransformerClassifier(), torch::randint(1000, {12, 4}));

@@ -370,7 +370,7 @@ class VisionPrograms : public ::testing::TestWithParam<ProgramCase> {};
 
 TEST_P(VisionPrograms, HoldAtOtherSizes) { testing::expect_holds_at_other_sizes(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Slow, VisionPrograms, ::testing::ValuesIn(programs()),
+INSTANTIATE_TEST_SUITE_P(Night, VisionPrograms, ::testing::ValuesIn(programs()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::vision_programs_test
