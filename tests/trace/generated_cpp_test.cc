@@ -193,7 +193,7 @@ std::vector<Case> module_cases() {
   return cases;
 }
 
-TEST(GeneratedCpp, LeavesNoModuleOfTorchNnToTheUser) {
+TEST(GeneratedCppNight, LeavesNoModuleOfTorchNnToTheUser) {
   std::size_t made = 0;
   for (const Case& each : module_cases()) {
     const std::string source = code(*each.module, Language::cpp);

@@ -241,7 +241,7 @@ class UnrolledLstm {
   Tensor wi_ = torch::rand({8, 32}) / 8, wh_ = torch::rand({8, 32}) / 8;
 };
 
-TEST(TraceSize, AHundredThousandOperators) {
+TEST(TraceSizeNight, AHundredThousandOperators) {
   const UnrolledLstm program(6700);
   const Tensor x = torch::rand({2, 8});
   for (const bool shapes : {false, true}) {

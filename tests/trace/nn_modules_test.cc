@@ -1,6 +1,7 @@
 // Every module of torch::nn, traced unchanged: the graph computes what the module computes.
 #include <map>
 
+#include "tests/support/night.h"
 #include "tests/trace/nn_cases.h"
 #include "tests/trace/trace_testing.h"
 
@@ -132,7 +133,7 @@ TEST(NnModulesWithoutTrace, ChooseByTheirData) {
                   HasSubstr("numel()"), HasSubstr("%squeeze"));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, NnModules, ::testing::ValuesIn(all_nn_cases()),
+INSTANTIATE_TEST_SUITE_P(All, NnModules, ::testing::ValuesIn(testing::some_by_day(all_nn_cases())),
                          [](const ::testing::TestParamInfo<NnCase>& info) { return info.param.name; });
 
 }  // namespace fx::nn_modules_test
