@@ -2,7 +2,7 @@
 // and results at least as near to the float program's.
 //
 // The weights are drawn, so that both results are one draw of the noise each: half a decibel is luck; where the noise
-// nearly drowns the signal it is more, and several draws are taken. tools/bench --models has the times.
+// nearly drowns the signal it is more, and several draws are taken.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/script.h>

@@ -195,7 +195,7 @@ TEST_F(PageBrowserNight, ParametersAreShownOnDemandAndWhenTheyAreChosen) {
   EXPECT_EQ(seen["chosen"], "p_layers_0_norm1_bias");
 }
 
-TEST_F(PageBrowserNight, FiveThousandNodesOpenAndClose) {
+TEST_F(PageBrowserNight, FiveThousandNodesOpen) {
   const Graph graph = testing::random_graph(1, {.nodes = 5000});
   const Shapes shapes = all_of_one_size(graph);
   const json seen = visit(to_html(graph, {.shapes = &shapes}), R"js(

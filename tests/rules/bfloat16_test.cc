@@ -70,7 +70,7 @@ TEST(Bfloat16, KeepsRandomImagePrograms) {
       }
     }
   }
-  EXPECT_GT(rounded, testing::by_night(50));
+  EXPECT_GT(rounded, testing::at_night() ? 60u : 5u);
 }
 
 // ── Casts ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -345,7 +345,7 @@ TEST(ShapeFormulas, AreWhatLibTorchReturns) {
     const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(row.name, row.overload);
     const std::string target = std::string(row.name) + (*row.overload ? "." : "") + row.overload;
     int told = 0, ran = 0;
-    for (unsigned seed = 0; seed < 2 * testing::by_night(300); ++seed) {
+    for (unsigned seed = 0; seed < (testing::at_night() ? 300 : 60); ++seed) {
       Draw draw(seed);
       const Arguments arguments = row.draw(draw, row.count);
       Arguments metas;
@@ -369,7 +369,7 @@ TEST(ShapeFormulas, AreWhatLibTorchReturns) {
         EXPECT_TRUE(same_strides(found[i], real)) << target << " of " << words(arguments) << real.strides();
       }
     }
-    EXPECT_GE(told, ran / 2) << target;
+    EXPECT_GE(told, ran / 2 + testing::at_night()) << target;  // few draws may be half
   }
 }
 
