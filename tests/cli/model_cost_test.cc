@@ -18,7 +18,7 @@
 #include <fxgraph/torchscript/import.h>
 #include <fxgraph/trace/symbolic_trace.h>
 
-#include "support/night.h"
+#include "tests/support/night.h"
 
 namespace fx::model_cost_test {
 
