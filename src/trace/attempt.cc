@@ -4,11 +4,10 @@
 #include <unordered_set>
 
 #include <fxgraph/ir/naming.h>
-#include <fxgraph/trace/calls_at_sizes.h>
 #include <fxgraph/trace/cleanup.h>
 #include <fxgraph/trace/dispatch.h>
 #include <fxgraph/trace/input_assertions.h>
-#include <fxgraph/trace/kept_constants.h>
+#include <fxgraph/trace/kept_values.h>
 #include <fxgraph/trace/leaf_modules.h>
 #include <fxgraph/trace/proxy_impl.h>
 #include <fxgraph/trace/trace_error.h>
@@ -31,18 +30,6 @@ TensorsByPath tensors_of(const torch::nn::Module* root) {
   return tensors;
 }
 
-TensorsByPath named_state(const std::vector<std::pair<std::string, torch::Tensor*>>& members) {
-  TensorsByPath tensors;
-  for (const auto& [name, tensor] : members) {
-    if (!tensor->defined()) {
-      throw Error(ErrorKind::invalid_argument,
-                  "symbolic_trace: the member '" + name + "' is undefined before the first call; give it a value");
-    }
-    tensors.emplace_back(name, *tensor);
-  }
-  return tensors;
-}
-
 std::vector<TracedAttribute> used_attributes(const Session& session, const Graph& graph) {
   std::vector<TracedAttribute> attributes;
   NodeMap<const internal::CapturedTensor*> by_node(graph, nullptr);
@@ -53,6 +40,10 @@ std::vector<TracedAttribute> used_attributes(const Session& session, const Graph
     if (const auto* captured = by_node[node]) attributes.push_back({captured->path, captured->tensor});
   }
   return attributes;
+}
+
+const torch::Tensor& buffer_at(const Session& session, const std::string& path) {
+  return internal::captured_at(session, Symbol(path))->tensor;
 }
 
 bool is_example(const c10::IValue& example) {
@@ -66,31 +57,13 @@ bool is_example(const c10::IValue& example) {
                   message);
 }
 
-// A buffer keeps its size.
-void refuse_other_sizes(const Session& session, const std::vector<internal::StateChange>& changes) {
-  for (const internal::ReplacedBuffer& replaced : internal::replaced_buffers(session, changes)) {
-    if (!internal::has_room(session, replaced))
-      throw Error(ErrorKind::trace, "symbolic_trace: the buffer '" + replaced.buffer->path + "' gets another shape");
-  }
-}
-
 }  // namespace
 
-Tracer::Attempt::OpenSession::OpenSession(std::shared_ptr<Session> session) : session_(std::move(session)) {
-  internal::LeftOver::watch(session_);
-}
+Tracer::Attempt::OpenSession::OpenSession(std::shared_ptr<Session> session) : session_(std::move(session)) {}
 
-Tracer::Attempt::OpenSession::~OpenSession() { session_->close(); }
-
-Tracer::Attempt::LeaveModule::LeaveModule(const internal::LeftOver& left_over, const OpenSession& session,
-                                          internal::ModuleState& state)
-    : left_over_(left_over), session_(session), state_(state) {}
-
-Tracer::Attempt::LeaveModule::~LeaveModule() {
+Tracer::Attempt::OpenSession::~OpenSession() {
   session_->close();
-  for (const std::shared_ptr<Session>& session : left_over_.sessions()) {
-    if (session->has_proxies()) state_.leave(*session);
-  }
+  if (session_->has_proxies()) internal::become_values(*session_);
 }
 
 Tracer::Attempt::Running::Running(Tracer& tracer, Graph& graph, const std::shared_ptr<torch::nn::Module>& root)
@@ -118,19 +91,20 @@ Tracer::Attempt::Attempt(Tracer& tracer, const internal::Callable& callable, con
       has_examples_(std::any_of(examples.begin(), examples.end(), is_example)),
       may_vary_(has_examples_ && !tracer.options_.sizes.is_fixed()),
       session_(std::make_shared<Session>(static_cast<internal::NodeMaker&>(tracer))),
-      running_(tracer, trace_.graph, callable.root),
-      attributes_(named_state(tracer.options_.state)) {
+      running_(tracer, trace_.graph, callable.root) {
   trace_.root = root();
+  if (literals != PlaceholderInputs::Literals::holes) {
+    state_.emplace(root());
+    for (const auto& [name, member] : tracer.options_.state) {
+      for (auto& attribute : state_->watch(name, member)) attributes_.push_back(std::move(attribute));
+    }
+  }
   for (auto& attribute : tensors_of(root().get())) attributes_.push_back(std::move(attribute));
   for (const auto& [path, tensor] : attributes_) session_->add_attribute(path, tensor);
-  if (literals == PlaceholderInputs::Literals::holes) return;
-  state_.emplace(root());
-  if (root()) leave_module_.emplace(left_over_, session_, *state_);
-  for (const auto& [name, tensor] : tracer.options_.state) state_->watch(name, *tensor);
 }
 
 std::optional<Trace> Tracer::Attempt::run() {
-  if (!call_first() || !keep_constants() || !call_again()) return std::nullopt;
+  if (!call_first() || !call_again()) return std::nullopt;
   raise_leaves();
   follow_mode();
   if (!generalise()) return std::nullopt;
@@ -144,7 +118,6 @@ Tracer::Attempt::Inputs Tracer::Attempt::run_program(Session& session, Graph& gr
   PlaceholderInputs inputs(session, graph, tracer_.options_.names, examples_, callable_.parameters.size(), literals_);
   if (!repeats_.sizes.examples.empty()) inputs.take_examples(repeats_.sizes.examples);
   if (stand_ins) inputs.replace_examples(*stand_ins);
-  if (state_) session.know_members([this](const torch::Tensor& tensor) { return state_->had(tensor); });
   internal::RecordingScope recording(session);
   const Argument result = internal::run(callable_, inputs);
   session.end_program();
@@ -161,7 +134,6 @@ bool Tracer::Attempt::call_first() {
     inputs_ = run_program(*session_, trace_.graph);
   } catch (...) {
     refuse_registrations();
-    if (state_ && !root()) internal::settle_kept_constants(*session_);
     if (!answers_wrongly() || !has_examples_) {
       if (!is_at_other_sizes) throw;
       repeats_.sizes.refuse();  // the program does not run there
@@ -175,40 +147,29 @@ bool Tracer::Attempt::call_first() {
   return false;
 }
 
-// Tensors that the program made and keeps where nothing can be put back become what they are.
-bool Tracer::Attempt::keep_constants() {
-  constexpr int kMostConstants = 8;  // that a program makes one after the other
-  if (!state_ || left_over_.count() <= 1) return true;
-  const std::vector<internal::ProxyImpl*> elsewhere = state_->proxies_elsewhere();
-  const auto constants = state_->constants(*session_, elsewhere);
-  if (root() && constants.size() < elsewhere.size()) refuse_left_over();
-  if (constants.empty() || repeats_.constants++ >= kMostConstants) return true;
-  for (const auto& [proxy, value] : constants) proxy->become(value);
-  return false;
-}
-
 bool Tracer::Attempt::call_again() {
+  constexpr int kMostConstants = 8;  // that a program makes one after the other
   if (!state_) return true;
   const TraceOptions& options = tracer_.options_;
   call_plan_.emplace(internal::SecondCallPlan{
-      trace_.graph, *session_, *state_, [this](Session& session, Graph& graph) { run_program(session, graph); },
-      [this](const std::string& path) { return tracer_.is_free_attribute(path); }});
-  keeps_something_ = root() && options.second_call && state_->has_other_members();
-  if (options.second_call) updates_ = internal::compare_second_call(*call_plan_);
-  state_->restore();
-  if (!internal::is_same_if_contiguous(*call_plan_)) {
+      trace_.graph, session_.shared(), *state_, [this](Session& session, Graph& graph) { run_program(session, graph); },
+      [this](const std::string& path) { return tracer_.is_free_attribute(path); }, root() != nullptr,
+      trace_.graph.id_bound()});
+  const bool compares = options.second_call;
+  internal::LaterCalls later =
+      compares ? internal::compare_second_call(*call_plan_) : internal::end_of_only_call(*call_plan_);
+  if (later.keeps_constants && repeats_.constants++ < kMostConstants) return false;
+  updates_ = std::move(later.updates);
+  if (!internal::is_same_if_contiguous(*call_plan_, updates_)) {
     trace_by_layout();
     return false;
   }
-  for (const std::shared_ptr<Session>& each : left_over_.sessions()) {
-    if (root() && each->has_proxies()) state_->leave(*each);
-  }
-  if (root() && (state_->has_left() || left_over_.count() > 1)) refuse_left_over();
   if (root() && options.follow_mode && fixed_runs_.reason().empty()) {
     const auto run_in_mode = [this](Session& session, Graph& graph, const Tensors* stand_ins,
                                     std::optional<bool> training) { run_program(session, graph, stand_ins, training); };
     mode_switch_.emplace(
-        internal::ModeSwitch::Plan{*call_plan_, *root(), run_in_mode, inputs_.tensors, updates_, options.second_call});
+        internal::ModeSwitch::Plan{*call_plan_, *root(), run_in_mode, inputs_.tensors, updates_, compares});
+    if (compares && !may_vary_) internal::check_last_call(*call_plan_, updates_);
   }
   tracer_.write_buffers(*session_, updates_);
   for (Node* node : inputs_.given) {
@@ -244,28 +205,32 @@ void Tracer::Attempt::follow_mode() {
 bool Tracer::Attempt::generalise() {
   const std::size_t size = trace_.graph.size();
   if (may_vary_ && !inputs_.tensors.empty()) {
-    const internal::SampledProgram program{
-        log_,
-        *session_,
-        [this](Session& session, Graph& graph, const Tensors& tensors) { run_sample(session, graph, tensors); },
-        attributes_,
-        [this](const std::string& path) { return tracer_.is_free_attribute(path); },
-        [this](Session& session) { leave(session); },
-        calls_};
+    Tensors at;  // the inputs of the latest run
+    internal::SampledProgram program{log_,
+                                     *session_,
+                                     [&](Session& session, Graph& graph, const Tensors& tensors) {
+                                       at = tensors;
+                                       run_sample(session, graph, tensors);
+                                     },
+                                     attributes_,
+                                     [this](const std::string& path) { return tracer_.is_free_attribute(path); },
+                                     [&](Session& session) { leave(session, at); },
+                                     [this] { return keeps_constants_; },
+                                     tracer_.options_.second_call,
+                                     mode_switch_ ? std::uint64_t{12} : std::uint64_t{16},
+                                     calls_};
+    for (const internal::BufferUpdate& update : updates_)
+      program.updates.emplace_back(log_.index_of(*update.value), buffer_at(*session_, update.attribute));
     const auto at_found_sizes = [&](internal::SizeGroups& groups, const auto& agrees) {
-      compare_at(groups, program, agrees);
+      if (mode_switch_ && trace_.holds_for_mode.empty())
+        trace_.holds_for_mode = mode_switch_->difference_at_sizes(program, groups, agrees);
     };
-    if (!internal::generalise(trace_.graph, program, *session_, inputs_.tensors, tracer_.options_.sizes, repeats_.sizes,
-                              at_found_sizes)) {
-      if (state_) state_->restore();
-      return false;
-    }
+    const bool is_general = internal::generalise(trace_.graph, program, *session_, inputs_.tensors,
+                                                 tracer_.options_.sizes, repeats_.sizes, at_found_sizes);
+    if (state_) state_->restore();
+    if (!is_general) return false;
   }
   mode_switch_.reset();  // it has a session
-  if (root() && state_) {
-    state_->restore();
-    if (state_->has_left() || left_over_.count() > 1) refuse_left_over();
-  }
   // FX never sees the operators inside a leaf: they leave no gaps in the numbers.
   const bool has_gaps = !trace_.modules.empty() || trace_.graph.size() != size;
   internal::erase_unused_getitems(trace_.graph);
@@ -274,28 +239,23 @@ bool Tracer::Attempt::generalise() {
 }
 
 void Tracer::Attempt::run_sample(Session& session, Graph& graph, const Tensors& stand_ins) {
+  if (std::exchange(keeps_others_, false)) internal::run_again(*call_plan_, updates_);
   if (state_) state_->restore();
   run_program(session, graph, &stand_ins);
-  if (!updates_.empty()) refuse_other_sizes(session, state_->changes());
 }
 
-void Tracer::Attempt::leave(Session& session) {
-  if (root() && state_) return state_->leave(session);
-  internal::settle_kept_constants(session);
+bool Tracer::Attempt::are_examples(const Tensors& stand_ins) const {
+  return std::equal(stand_ins.begin(), stand_ins.end(), inputs_.tensors.begin(), inputs_.tensors.end(),
+                    [](const torch::Tensor& a, const BoundTensor& b) { return a.is_same(b.example); });
 }
 
-// What calls do after other calls, and in the other mode.
-void Tracer::Attempt::compare_at(internal::SizeGroups& groups, const internal::SampledProgram& program,
-                                 const std::function<bool(const internal::Sample&)>& agrees) {
-  if (keeps_something_) {
-    const auto call_at = [this](Session& session, Graph& graph, const Tensors& tensors) {
-      run_program(session, graph, &tensors);
-    };
-    internal::compare_calls_at_sizes({*call_plan_, call_at, updates_, root()->name()}, program, inputs_.tensors,
-                                     groups);
+// What only a run at other sizes leaves behind stays traced: whoever reads it learns of it.
+void Tracer::Attempt::leave(Session& session, const Tensors& stand_ins) {
+  if (are_examples(stand_ins)) {
+    internal::become_values(session);
+  } else if (internal::become_constants(session)) {
+    keeps_others_ = keeps_constants_ = true;
   }
-  if (mode_switch_ && trace_.holds_for_mode.empty())
-    trace_.holds_for_mode = mode_switch_->difference_at_sizes(program, inputs_.tensors, groups, agrees);
 }
 
 Trace Tracer::Attempt::finish() {
@@ -313,15 +273,6 @@ void Tracer::Attempt::refuse_registrations() const {
   const std::string what = state_ ? state_->registered() : std::string();
   if (what.empty()) return;
   throw Error(ErrorKind::trace, "symbolic_trace: forward " + what + "; run the module once before it is traced");
-}
-
-void Tracer::Attempt::refuse_left_over() const {
-  throw Error(
-      ErrorKind::trace,
-      "symbolic_trace: forward of " + root()->name() +
-          " keeps a traced tensor where it cannot be put back (in a map, behind a pointer, outside of the module" +
-          (has_examples_ ? "), which is now as after a call on the examples; " : "); ") +
-          "return it, or keep it in a member that is a tensor or a vector of tensors");
 }
 
 }  // namespace fx

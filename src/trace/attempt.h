@@ -6,7 +6,8 @@
 // (trace/generalise.h). Some of these find that the program must be recorded in another way: then the attempt is given
 // up, and `Repeats` says what the next one does otherwise.
 //
-// Whatever happens, the module is afterwards as it was, and the session closed.
+// Whatever happens, what is registered is afterwards as it was, nothing that the program keeps is traced, and the
+// session is closed.
 #pragma once
 
 #include <functional>
@@ -19,7 +20,6 @@
 #include <fxgraph/module/fixed_runs.h>
 #include <fxgraph/trace/callable.h>
 #include <fxgraph/trace/generalise.h>
-#include <fxgraph/trace/left_over.h>
 #include <fxgraph/trace/mode_switch.h>
 #include <fxgraph/trace/module_state.h>
 #include <fxgraph/trace/placeholder_inputs.h>
@@ -54,30 +54,17 @@ class Tracer::Attempt {
   using Session = internal::Session;
   using Tensors = std::vector<torch::Tensor>;
 
-  // Closes the session however the trace ends.
+  // Closes the session however the trace ends; what the program keeps of it becomes ordinary.
   class OpenSession {
    public:
     explicit OpenSession(std::shared_ptr<Session> session);
     ~OpenSession();
     Session& operator*() const { return *session_; }
     Session* operator->() const { return session_.get(); }
+    const std::shared_ptr<Session>& shared() const { return session_; }
 
    private:
     std::shared_ptr<Session> session_;
-  };
-
-  // What a trace of a module leaves in it, however it ends.
-  class LeaveModule {
-   public:
-    LeaveModule(const internal::LeftOver& left_over, const OpenSession& session, internal::ModuleState& state);
-    ~LeaveModule();
-    LeaveModule(const LeaveModule&) = delete;
-    LeaveModule& operator=(const LeaveModule&) = delete;
-
-   private:
-    const internal::LeftOver& left_over_;
-    const OpenSession& session_;
-    internal::ModuleState& state_;
   };
 
   // The tracer makes the nodes of this graph, as long as the attempt lives.
@@ -99,7 +86,6 @@ class Tracer::Attempt {
 
   // The steps; those that return false have found that the program has to be traced again.
   bool call_first();
-  bool keep_constants();
   bool call_again();
   void raise_leaves();
   void follow_mode();
@@ -109,13 +95,11 @@ class Tracer::Attempt {
   Inputs run_program(Session& session, Graph& graph, const Tensors* stand_ins = nullptr,
                      std::optional<bool> training = {});
   void run_sample(Session& session, Graph& graph, const Tensors& stand_ins);
-  void compare_at(internal::SizeGroups& groups, const internal::SampledProgram& program,
-                  const std::function<bool(const internal::Sample&)>& agrees);
-  void leave(Session& session);
+  void leave(Session& session, const Tensors& stand_ins);
+  bool are_examples(const Tensors& stand_ins) const;
   bool answers_wrongly() const { return session_->records_contiguous() && session_->takes_layout(); }
   void trace_by_layout();
   void refuse_registrations() const;
-  [[noreturn]] void refuse_left_over() const;
   const std::shared_ptr<torch::nn::Module>& root() const { return callable_.root; }
 
   Tracer& tracer_;
@@ -128,19 +112,18 @@ class Tracer::Attempt {
   // In the order of what uses what: a session makes the nodes of the graph, and what puts the module back uses both.
   Trace trace_;
   internal::TraceLog log_;
-  const internal::LeftOver left_over_;
   OpenSession session_;
   const Running running_;
   std::vector<std::pair<std::string, torch::Tensor>> attributes_;  // of the root
   std::optional<internal::ModuleState> state_;                     // none while a pattern is traced
-  std::optional<LeaveModule> leave_module_;
   const internal::FixedRuns fixed_runs_;
   std::optional<internal::SecondCallPlan> call_plan_;
   std::optional<internal::ModeSwitch> mode_switch_;
   Inputs inputs_;
   std::vector<internal::BufferUpdate> updates_;  // that the graph makes at its end
   std::vector<internal::RaisedCall> calls_;      // of leaf modules
-  bool keeps_something_ = false;                 // the program, in members that are no tensors of the root
+  bool keeps_others_ = false;                    // the program, constants of the sizes of the latest run
+  bool keeps_constants_ = false;                 // it did so once
 };
 
 }  // namespace fx

@@ -9,7 +9,6 @@
 #include <variant>
 
 #include <fxgraph/run/value.h>
-#include <fxgraph/trace/process_ends.h>
 #include <fxgraph/trace/trace_error.h>
 
 namespace fx::internal {
@@ -41,11 +40,6 @@ void refuse_no_program() {
 
 Argument run(const Callable& callable, Inputs& inputs) {
   try {
-    WatchedCall watched;
-    if (watched.is_on() && sigsetjmp(watched.place(), 1) != 0) {
-      inputs.session().abandon();
-      watched.end();
-    }
     return callable.run(inputs);
   } catch (const Error&) {
     throw;

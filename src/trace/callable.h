@@ -26,7 +26,6 @@
 #include <vector>
 
 #include <fxgraph/module/graph_module.h>
-#include <fxgraph/trace/borrowed.h>
 #include <fxgraph/trace/handed_over.h>
 #include <fxgraph/trace/inputs.h>
 #include <fxgraph/trace/outputs.h>
@@ -279,7 +278,7 @@ template <typename Module>
 std::shared_ptr<Module> owner_of(Module& module) {
   if (const std::shared_ptr<torch::nn::Module> owner = module.weak_from_this().lock())
     return std::shared_ptr<Module>(owner, &module);
-  return std::shared_ptr<Module>(&module, Borrowed{&module, sizeof(Module)});
+  return std::shared_ptr<Module>(&module, [](Module*) {});
 }
 
 template <typename Type>

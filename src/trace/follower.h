@@ -33,8 +33,8 @@ class TraceFollower {
   virtual void returns_list(std::size_t length) = 0;
   /// The program asks for the shape of what `node` stands for.
   virtual void asked(const Node& node) = 0;
-  /// The program asks how many dimensions a value has, or may learn it.
-  virtual void asked_rank() {}
+  /// The program asks how many dimensions what `node` stands for has, or may learn it.
+  virtual void note_rank_query(const Node&) {}
   /// An operator cannot run on these shapes: the trace is about to end with an error.
   virtual void refused(const std::exception& why) = 0;
 };

@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fxgraph/shapes/stand_in.h>
-#include <fxgraph/support/error.h>
 #include <fxgraph/trace/raised_calls.h>
 #include <fxgraph/trace/same_program.h>
-#include <fxgraph/trace/size_writer.h>
-#include <fxgraph/trace/type_dependence.h>
 
 namespace fx::internal {
 namespace {
 
 constexpr std::int64_t kLargestConstant = 64;  // elements of a tensor that is written number by number
-constexpr std::size_t kMostSamples = 8;        // to agree on other expressions
+constexpr std::size_t kMostSamples = 10;       // to agree on other expressions
 
 }  // namespace
 
@@ -24,15 +20,20 @@ bool Generaliser::run(const AtFoundSizes& at_found_sizes) {
   for (std::size_t tries = 0; tries < kMostSamples; ++tries) {
     find_expressions();
     if (slices_more()) return false;
-    if (!asks_for_sizes()) break;
-    is_far_seen_ = search_.agrees_far_in_other_order(same_numbers);
-    if (!search_.check_orders(same_numbers, is_far_seen_)) break;
-    is_far_seen_ = false;
+    if (!asks_for_sizes() || !search_.check_orders(same_numbers)) break;
   }
-  try_odd_inputs(same_numbers);
-  // What follows no size may be another number each time, one of few.
-  constexpr int kDraws = 4;
-  if (has_no_rule_ || search_.has_gone_another_way()) search_.check_examples(has_no_rule_ ? kDraws : 1);
+  if (asks_for_sizes()) {
+    try_far(same_numbers);
+    search_.check_beyond();
+    std::optional<GroupSizes> others;
+    search_.check_ones(same_numbers, &others);
+    if (others && search_.add_sample(*others)) {
+      find_expressions();
+      search_.check_ones(same_numbers, nullptr);
+    }
+  } else if (program_.session.asks_layout()) {
+    search_.check_ones(same_numbers, nullptr);  // what has one of something lies in several ways
+  }
   if (!runs_as_given()) return false;
   if (std::string leaf = find_unlike_leaf(program_.raised, program_, search_.samples()); !leaf.empty()) {
     retrace_.not_leaves.insert(std::move(leaf));
@@ -42,6 +43,66 @@ bool Generaliser::run(const AtFoundSizes& at_found_sizes) {
   at_found_sizes(groups_, same_numbers);
   write();
   return true;
+}
+
+// What the program kept of larger sizes, it has at those of the examples from now on: it is traced again, and not tried
+// at any that are larger still.
+bool Generaliser::is_same_at_examples() {
+  constexpr int kDraws = 4;  // what follows no size may be another number each time, one of few
+  for (int i = 0; i < (has_no_rule_ ? kDraws : 1) && program_.is_compared; ++i) {
+    const std::string difference = search_.difference_at_examples();
+    if (difference.empty()) continue;
+    if (!program_.keeps_constants() || retrace_.is_bounded) SizeSearch::refuse_state(difference);
+    retrace_.is_bounded = true;
+    retrace_.largest = search_.largest_tried();
+    return false;
+  }
+  return true;
+}
+
+// For each dimension one size at which another rule gives another number.
+std::optional<GroupSizes> Generaliser::distinguishing_sizes() const {
+  constexpr std::int64_t kLargest = 1024;
+  const auto group_of = [this](std::uint32_t call, std::int64_t dim) -> std::optional<std::uint32_t> {
+    for (const SizeDimension& dimension : groups_.dimensions) {
+      if (dimension.dim == dim && program_.log.index_of(*inputs_[dimension.input].node) == call) return dimension.group;
+    }
+    return std::nullopt;
+  };
+  const auto allows = [&](std::uint32_t call, std::int64_t dim, std::int64_t size) {
+    const auto group = group_of(call, dim);
+    if (!group || size > kLargest) return false;
+    const SizeGroup& known = groups_.groups[*group];
+    return !known.fixed && !known.follows && known.may_be(size);
+  };
+  GroupSizes sizes = groups_.examples();
+  const GroupSizes before = sizes;
+  for (const SizeTerms::Telling& telling : terms_.telling_sizes(terms_in_use(), allows)) {
+    const std::uint32_t group = *group_of(telling.call, telling.dim);
+    if (sizes[group] == before[group] && !search_.has_seen(group, telling.size)) sizes[group] = telling.size;
+  }
+  return sizes == before ? std::nullopt : std::optional(groups_.with_broadcast(std::move(sizes)));
+}
+
+// Where nothing is computed it costs nothing to go far. Other numbers there may follow a rule (`min(n, 100)`); no bound
+// makes a rule right that was guessed, and that others there belie.
+void Generaliser::try_far(const Agrees& same_numbers) {
+  std::optional<GroupSizes> others;
+  if (!search_.check_far(same_numbers, &others) || !others) return;
+  const bool was_guessed = terms_.guessed();
+  const std::size_t count = search_.samples().size();
+  const std::vector<SizeGroup> before = groups_.groups;
+  if (search_.add_sample(*others)) {
+    std::optional<GroupSizes> further;
+    if (find_changes() && explain() && search_.check_far(same_numbers, &further) && !further) return;
+    search_.drop_behind(count);
+    groups_.groups = before;
+  }
+  if (was_guessed) {
+    give_up();
+  }
+  find_expressions();
+  search_.check_far(same_numbers, nullptr);
 }
 
 bool Generaliser::slices_more() {
@@ -79,9 +140,10 @@ void Generaliser::take_values(Session& session) const {
 
 void Generaliser::find_expressions() {
   constexpr std::size_t kMore = 3;
+  constexpr int kTimes = 3;
+  int times = 0;
   const std::size_t most = std::max(kMostSamples, search_.samples().size() + kMore);
   std::string before;
-  is_far_seen_ = false;
   for (std::size_t wanted = search_.enough_samples();;) {
     search_.find(wanted);
     const std::size_t taken = search_.samples().size();
@@ -98,7 +160,7 @@ void Generaliser::find_expressions() {
     if (!explain()) {
       before.clear();
       const bool more_may_tell = terms_.reaches_bound() && !search_.is_disguised() && wanted <= taken;
-      if (more_may_tell && taken < kMostSamples) {
+      if (more_may_tell && taken < kMostSamples && search_.may_go_on()) {
         wanted = taken + 1;
       } else {
         fix_unexplained();
@@ -106,17 +168,19 @@ void Generaliser::find_expressions() {
       }
       continue;
     }
-    // What is more than sizes and products has to be the same expression at one more choice of sizes.
+    // What is more than sizes and products has to be the same expression at some more choices of sizes.
     const std::string now = explanation();
-    if (!terms_.guessed() || (now == before && !terms_.ambiguous())) break;
-    if (now == before && taken >= most) break;
-    if (taken >= most) {
+    times = now == before && !terms_.ambiguous() ? times + 1 : 0;
+    if (!terms_.guessed() || times == kTimes) break;
+    if (!search_.may_go_on() && taken >= search_.enough_samples() && !terms_.ambiguous()) break;
+    if (taken >= most || !search_.may_go_on()) {
       give_up();
       wanted = search_.enough_samples();
       before.clear();
       continue;
     }
     before = now;
+    if (const std::optional<GroupSizes> sizes = distinguishing_sizes()) search_.add_sample(*sizes);
     wanted = taken + 1;
   }
 }
@@ -194,7 +258,8 @@ bool Generaliser::explain() {
 
 // A program that asks for no size has no number from one.
 void Generaliser::refuse_untold() const {
-  search_.check_examples();
+  if (const std::string difference = search_.difference_at_examples(); !difference.empty())
+    SizeSearch::refuse_state(difference);
   const std::uint32_t call = changes_.empty() ? constants_changed_.begin()->first : changes_.begin()->first.first;
   SizeSearch::refuse_state("where nothing but sizes is another, and it asks for none: " + program_.log.describe(call) +
                            " has other numbers");
@@ -298,18 +363,6 @@ void Generaliser::give_up() {
   for (const Constant& constant : constants_)
     search_.fix_dependence_of_constant(constant.call,
                                        program_.log[constant.call].target.str() + " follows no rule that was found");
-}
-
-bool generalise(Graph& graph, const SampledProgram& program, Session& session, const std::vector<BoundTensor>& inputs,
-                const Sizes& sizes, Retrace& retrace, const AtFoundSizes& at_found_sizes) {
-  SizeGroups groups(inputs, what_varies(inputs, sizes));
-  const KeepRandomState keep;
-  Generaliser generaliser(graph, program, inputs, groups, retrace);
-  if (!generaliser.run(at_found_sizes)) return false;
-  check_named(inputs, groups, sizes);
-  assert_types(graph, program, inputs, groups.stand_ins(groups.examples()), generaliser.has_seen_types());
-  generaliser.take_values(session);
-  return true;
 }
 
 }  // namespace fx::internal

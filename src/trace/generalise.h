@@ -25,6 +25,8 @@ struct Retrace {
   std::vector<at::Tensor> examples;  ///< for the tensors among the inputs, of other sizes; empty for those given
   std::vector<at::Tensor> given;     ///< what `examples` stand for
   bool is_refused = false;  ///< the program does something else at the sizes that were given, or runs at no other
+  bool is_bounded = false;  ///< the program keeps what it makes for larger sizes; none beyond `largest` are tried
+  std::vector<std::vector<std::int64_t>> largest{};  ///< of each tensor among the inputs, each dimension
   std::set<std::string> not_leaves{};  ///< paths of leaf modules for which calls were taken that others are elsewhere
 
   void refuse() {

@@ -1,9 +1,13 @@
 // Whether a graph does at other sizes what the program does; and the parts of a Generaliser that write what was found.
 #include <fxgraph/trace/generaliser.h>
 
+#include <c10/core/WrapDimMinimal.h>
+
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include <fxgraph/trace/input_assertions.h>
 #include <fxgraph/trace/size_writer.h>
 
 namespace fx::internal {
@@ -90,11 +94,59 @@ bool Generaliser::agrees(const Constant& constant, const at::Tensor& value,
   return true;
 }
 
+// Inputs of another number of dimensions may be another program: of all that what was asked for comes from.
+void Generaliser::write_ranks() {
+  static const Symbol kDim("aten::dim");
+  const TraceLog& log = program_.log;
+  std::vector<bool> matters(log.size(), false);
+  for (const TraceLog::Question& question : log.rank_questions()) matters[question.of] = true;
+  for (std::uint32_t call = log.size(); call-- > 0;) {
+    if (!matters[call]) continue;
+    for (const Argument& argument : log.arguments(call))
+      for_each_node(argument, [&](const Node& node) { matters[log.index_of(node)] = true; });
+  }
+  for (const BoundTensor& input : inputs_) {
+    if (!matters[log.index_of(*input.node)] && !log.meets_errors()) continue;
+    const std::int64_t rank = input.example.dim();
+    assert_of_input(graph_, input, kDim, rank,
+                    input.name + " must be of " + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions") +
+                        ", as in the example: the program asks how many there are");
+  }
+}
+
+// `chunk` makes fewer parts of little than it is asked for, `split` more of much: where sizes vary that are taken
+// apart, the graph says how many parts it takes.
+void Generaliser::write_lengths() {
+  static const Symbol kLength("builtins.len"), kEqual("operator.eq"), kAssert("torch._assert");
+  static const std::set<Symbol> kCounted = {Symbol("aten::chunk"), Symbol("aten::unsafe_chunk"),
+                                            Symbol("aten::split.Tensor"), Symbol("aten::unsafe_split.Tensor")};
+  for (std::uint32_t call = 0; call < program_.log.size(); ++call) {
+    const TraceLog::Call& each = program_.log[call];
+    if (!kCounted.contains(each.target) || each.list_length == 0 || each.node->is_erased()) continue;
+    const ArgumentSpan arguments = program_.log.arguments(call);
+    const std::uint32_t of = program_.log.index_of(arguments[0].node());
+    const at::IntArrayRef before = program_.session.value_of(*program_.log[of].node).sizes();
+    const auto dim =
+        static_cast<std::size_t>(c10::maybe_wrap_dim(arguments[2].as_int(), static_cast<std::int64_t>(before.size())));
+    const bool varies = std::any_of(search_.samples().begin(), search_.samples().end(), [&](const auto& sample) {
+      return sample->sizes_of(of).size() > dim && sample->sizes_of(of)[dim] != before[dim];
+    });
+    if (!varies) continue;
+    const auto at = graph_.inserting_after(*each.node);
+    const auto count = static_cast<std::int64_t>(each.list_length);
+    Node& length = graph_.call_function(kLength, {Argument(each.node)});
+    Node& equal = graph_.call_function(kEqual, {Argument(length), count});
+    graph_.call_function(kAssert, {Argument(equal), Argument("%" + each.node->name() + " must be of " +
+                                                             std::to_string(count) + " parts, as for the example")});
+  }
+}
+
 // ── Writing it ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 void Generaliser::write() {
   SizeNodes sizes = write_size_assertions(graph_, inputs_, groups_);
-  odd_->write(graph_);
+  write_ranks();
+  write_lengths();
   if (changes_.empty() && constants_changed_.empty()) return;
   SizeWriter writer(graph_, program_.session, program_.log, terms_, std::move(sizes));
   for (const auto& [place, term] : explained_) writer.replace(place.first, place.second, term);

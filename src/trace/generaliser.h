@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <fxgraph/trace/generalise.h>
-#include <fxgraph/trace/odd_inputs.h>
 #include <fxgraph/trace/size_search.h>
 #include <fxgraph/trace/size_terms.h>
 
@@ -34,6 +33,9 @@ class Generaliser {
 
   /// False when the program has to be traced again.
   bool run(const AtFoundSizes& at_found_sizes);
+  /// Runs the program at the examples once more, after all others. False when it has to be traced again for what it has
+  /// kept; throws Error(trace) when it is another program.
+  bool is_same_at_examples();
   /// Of a program that was traced at other sizes: what its values are at those given.
   void take_values(Session& session) const;
   /// Whether what was found holds for other types and layouts, too.
@@ -50,11 +52,8 @@ class Generaliser {
   [[noreturn]] void refuse_untold() const;
   bool slices_more();
   bool runs_as_given();
-  bool learn_from_other_sizes(const Agrees& same_numbers);
-  bool learn_from_far(const Agrees& same_numbers);
-  bool may_learn(std::vector<GroupSizes> sizes, const Agrees& same_numbers);
-  std::int64_t where_all_parts_are() const;
-  void try_odd_inputs(const Agrees& same_numbers);
+  void try_far(const Agrees& same_numbers);
+  std::optional<GroupSizes> distinguishing_sizes() const;
   bool find_changes();
   void add_size(std::uint32_t call);
   void add_questions(std::uint32_t until);
@@ -70,6 +69,8 @@ class Generaliser {
   void give_up();
   bool asks_for_sizes() const;
   bool squeezes() const;
+  void write_lengths();
+  void write_ranks();
   bool agrees(const Sample& sample) const;
   bool agrees(const Constant& constant, const at::Tensor& value, const std::vector<SizeTerms::Number>& terms) const;
   void write();
@@ -81,7 +82,6 @@ class Generaliser {
   Retrace& retrace_;
   std::unique_ptr<Sample> given_;  // of a program that was traced at other sizes: its run at those given
   SizeSearch search_;
-  std::optional<OddInputs> odd_;
   SizeTerms terms_;
   // The changed numbers and tensors that are still in the graph: the first value, then one for each sample.
   std::map<Place, std::vector<Argument>> changes_;
@@ -92,7 +92,6 @@ class Generaliser {
   std::optional<std::uint32_t> unexplained_constant_;  // or a tensor
   std::size_t next_question_ = 0;
   bool has_no_rule_ = false;  // for some number
-  bool is_far_seen_ = false;  // of what is explained now
 };
 
 }  // namespace fx::internal

@@ -37,21 +37,21 @@ class InMode {
   const std::string& error() const { return error_; }
   bool has_too_few_values() const { return is_about_statistics(error_); }
 
-  const Graph& graph() const { return call_.graph; }
-  const Session& session() const { return *call_.session; }
+  const Graph& graph() const { return call_->graph; }
+  const Session& session() const { return *call_->session; }
   const TraceLog& log() const { return log_; }
-  /// What the call has put in the place of buffers.
-  const std::vector<ReplacedBuffer>& replaced() const { return replaced_; }
+  /// What the program does with its buffers.
+  const std::vector<BufferUpdate>& updates() const { return updates_; }
 
  private:
-  void leave_others() const;
+  bool call_once(bool second_call);
 
   const RunInMode run_;
   const std::optional<bool> training_;
   SecondCallPlan plan_;
-  SeparateCall call_;
+  std::optional<SeparateCall> call_;
   TraceLog log_;
-  std::vector<ReplacedBuffer> replaced_;
+  std::vector<BufferUpdate> updates_;
   std::string error_;
 };
 

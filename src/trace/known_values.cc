@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // of a tensor that is worth computing
 
-enum : std::uint8_t { kUnknown = 1, kAttribute = 2, kNeeded = 4, kMember = 8 };
+enum : std::uint8_t { kUnknown = 1, kOfRoot = 2, kNeeded = 4, kKept = 8 };
 
 // A node's own memory is where its views and in-place operators lead.
 const Node* memory_of(const Node& node) {
@@ -71,14 +71,14 @@ class Evaluation {
     const at::NoGradGuard no_grad;
     values_.resize(graph_.id_bound());
     for (const Node& node : graph_.nodes()) {
-      if ((flags_[node.id()] & kNeeded) != 0) values_[node.id()] = evaluate(node);
+      if ((flags_[node.id()] & kNeeded) != 0) values_[node.id()] = evaluate_unless_large(node);
       if (&node == last_) break;
     }
     KnownValues known;
     for (const Node* node : wanted_) {
       known.values.push_back(values_[node->id()]);
-      known.of_attribute |= (flags_[node->id()] & kAttribute) != 0;
-      known.of_member |= (flags_[node->id()] & kMember) != 0;
+      known.of_attribute |= (flags_[node->id()] & kOfRoot) != 0;
+      known.of_kept |= (flags_[node->id()] & kKept) != 0;
     }
     return known;
   }
@@ -90,10 +90,7 @@ class Evaluation {
       std::uint8_t& own = flags_[node.id()];
       if (node.is(Op::get_attr)) {
         const CapturedTensor* captured = session_.captured_by(node);
-        own = !captured                              ? kUnknown
-              : captured->of_root                    ? kAttribute
-              : session_.is_member(captured->tensor) ? kMember
-                                                     : 0;
+        own = !captured ? kUnknown : captured->of_root ? kOfRoot : !captured->is_literal ? kKept : 0;
       } else if (!node.is(Op::call_function)) {
         own = kUnknown;
       } else {
@@ -106,7 +103,7 @@ class Evaluation {
               const Node* of = memory_of(target);
               std::uint8_t& memory = flags_[of->id()];
               // What is written to a buffer, or to another tensor from outside, is there in the next call, too.
-              const bool is_kept = (memory & kAttribute) != 0 || of->is(Op::get_attr);
+              const bool is_kept = (memory & kOfRoot) != 0 || of->is(Op::get_attr);
               memory |= is_kept ? std::uint8_t{kUnknown} : own;
               own |= memory;
             });
@@ -143,13 +140,12 @@ class Evaluation {
     bool known = true;
     node.for_each_input([&](const Node& input) { known = known && !values_[input.id()].isNone(); });
     if (!known) return;
-    if (is_too_large(node)) return;
     try {
       c10::IValue& value = values_[node.id()];
       if (const at::Tensor input = session_.input(node); input.defined()) {
         value = own_copy(input);
       } else if (const Node* kept = session_.kept_value(node)) {
-        value = values_of_call(*session_.first_call(), {kept}).front();
+        value = values_of_call(session_.kept_session(node), {kept}).front();
       } else if (node.is(Op::get_attr)) {
         const CapturedTensor* captured = session_.captured_by(node);
         if (captured) value = writes_ ? own_copy(captured->tensor) : captured->tensor;
@@ -161,14 +157,14 @@ class Evaluation {
     }
   }
 
-  // As in samples of a program at sizes at which nobody runs it.
-  bool is_too_large(const Node& node) const {
+  c10::IValue evaluate_unless_large(const Node& node) const {
     const at::Tensor shape = session_.value_of(node);
-    return !node.is(Op::get_attr) && shape.defined() && shape.numel() > kMostElements;
+    if (!node.is(Op::get_attr) && shape.defined() && shape.numel() > kMostElements)
+      throw Error(ErrorKind::trace, "too large to be computed in a trace");
+    return evaluate(node);
   }
 
   c10::IValue evaluate(const Node& node) const {
-    if (is_too_large(node)) throw Error(ErrorKind::trace, "too large to be computed in a trace");
     if (node.is(Op::get_attr)) return own_copy(session_.captured_by(node)->tensor);
     const auto value_of = [this](Node& input) { return values_[input.id()]; };
     CallValues call;

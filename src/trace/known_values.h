@@ -19,7 +19,7 @@ class Session;
 struct KnownValues {
   std::vector<c10::IValue> values;
   bool of_attribute = false;  ///< a parameter or buffer decides one of them
-  bool of_member = false;     ///< a tensor does that lies in a member, and is registered nowhere
+  bool of_kept = false;       ///< a tensor does that the program keeps, registered nowhere
 };
 
 /// What `nodes` of the trace in `session` stand for; nothing when an input or chance decides one, or an operator fails.

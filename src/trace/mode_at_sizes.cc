@@ -1,6 +1,6 @@
 // The part of ModeSwitch that looks at other sizes: a program that does the same in both modes at the sizes of the
-// examples need not do so at others (`if (is_training() && x.size(1) > 64) …`). Both modes are run at the same sizes,
-// in a child process; each must do what it does at those of the examples, with the same numbers as the other.
+// examples need not do so at others (`if (is_training() && x.size(1) > 64) …`). Both modes are run once more, at
+// the same other sizes; each must do what it does at those of the examples, with the same numbers as the other.
 #include <map>
 #include <utility>
 
@@ -69,34 +69,33 @@ class TwoRuns {
 
 }  // namespace
 
-std::string ModeSwitch::difference_at_sizes(const SampledProgram& program, const std::vector<BoundTensor>& inputs,
-                                            SizeGroups& groups,
+std::string ModeSwitch::difference_at_sizes(const SampledProgram& program, const SizeGroups& groups,
                                             const std::function<bool(const Sample&)>& agrees) const {
   if (!other_ || !other_->log().asks_rank()) return {};
   const auto run = [this](Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins) {
     other_->run_in(session, graph, stand_ins);
   };
-  const SampledProgram other{other_->log(), other_->session(), run, program.attributes, program.is_free_attribute,
-                             program.leave, program.raised};
+  SampledProgram other{other_->log(),           other_->session(),         run,
+                       program.attributes,      program.is_free_attribute, program.leave,
+                       program.keeps_constants, program.is_compared,       program.most_recordings,
+                       program.raised};
+  for (const BufferUpdate& update : other_->updates())
+    other.updates.emplace_back(other.log.index_of(*update.value),
+                               captured_at(other.session, Symbol(update.attribute))->tensor);
   const TwoRuns both(program.log, other.log, ids_);
-  OddInputs sizes(program, inputs, groups);
-  sizes.add_ones();
-  sizes.add_large();
-  sizes.add_ranks();
-  sizes.add_spare();
-  sizes.run([&](const std::vector<at::Tensor>& stand_ins) -> TrialFinding {
-    Sample own(program), theirs(other);
-    if (!own.run(stand_ins) || !agrees(own)) return {TrialResult::agrees};  // there is nothing to compare
-    if (!theirs.run(stand_ins)) {
-      if (theirs.threw() && is_about_statistics(theirs.why())) return {TrialResult::refused};  // so does the module
-      return {TrialResult::differs, false, other.log.describe(theirs.failed_at()) + ": " + theirs.why(),
-              theirs.place()};
-    }
-    if (both.same_numbers(own, theirs)) return {TrialResult::agrees};
-    return {TrialResult::differs, true, "a number that the program computes of it is another one"};
-  });
-  const std::string difference = sizes.difference();
-  return difference.empty() ? "" : here() + "the program does something else at other sizes: " + difference;
+  const std::vector<at::Tensor> stand_ins = groups.stand_ins(groups.with_broadcast(groups.choose(groups.free(), 0)));
+  Sample own(program), theirs(other);
+  if (!own.run(stand_ins) || !agrees(own)) return {};  // there is nothing to compare
+  std::string difference;
+  if (theirs.run(stand_ins)) {
+    if (both.same_numbers(own, theirs)) return {};
+    difference = "a number that the program computes of it is another one";
+  } else {
+    if (theirs.threw() && is_about_statistics(theirs.why())) return {};  // so does the module
+    difference = other.log.describe(theirs.failed_at()) + ": " + theirs.why();
+    if (const std::string where = theirs.where(); !where.empty()) difference += " (" + where + ")";
+  }
+  return here() + "the program does something else at other sizes: " + difference;
 }
 
 }  // namespace fx::internal

@@ -112,7 +112,7 @@ std::optional<std::size_t> mode_argument(const Node& node) {
 }
 
 // Whether two traces of a program at different sizes run the same operators; then their nodes have the same ids.
-bool is_alike(const Graph& a, const Graph& b) {
+bool runs_the_same(const Graph& a, const Graph& b) {
   const Node* other = first_node(b);
   for (const Node& node : a.nodes()) {
     if (!other || other->id() != node.id() || other->op() != node.op() || other->target() != node.target())
@@ -160,9 +160,9 @@ ModeSwitch::ModeSwitch(const Plan& plan) : training_(plan.root.is_training()) {
 // False when a norm finds too few values at these sizes, or nothing can be told of larger ones.
 bool ModeSwitch::compare_at(const Plan& plan, const std::vector<at::Tensor>* stand_ins) {
   InMode larger(plan.call, plan.run, {}, stand_ins);
-  if (stand_ins && !(larger.run(/*second_call=*/false) && is_alike(plan.call.graph, larger.graph()))) return false;
+  if (stand_ins && !(larger.run(/*second_call=*/false) && runs_the_same(plan.call.graph, larger.graph()))) return false;
   const Graph& graph = stand_ins ? larger.graph() : plan.call.graph;
-  const Session& session = stand_ins ? larger.session() : plan.call.session;
+  const Session& session = stand_ins ? larger.session() : *plan.call.session;
   for (const bool training : {training_, !training_}) {
     if (training == training_ && !is_mixed_) continue;
     other_ = std::make_unique<InMode>(plan.call, plan.run, training, stand_ins);
@@ -178,7 +178,8 @@ bool ModeSwitch::compare_at(const Plan& plan, const std::vector<at::Tensor>* sta
 
 void ModeSwitch::compare(const Graph& graph, const Session& session, const InMode& call, bool training,
                          const Plan& plan) {
-  SameProgram comparison(graph, session, call.graph(), call.session(), {}, call.replaced());
+  SameProgram comparison(graph, session, call.graph(), call.session(), {},
+                         replaced_buffers(call.session(), call.graph(), call.updates()));
   comparison.allow_other_mode();
   if (const std::optional<std::string> difference = comparison.find_difference(); difference && difference_.empty())
     difference_ = "does something else: " + *difference;

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include <fxgraph/trace/in_mode.h>
-#include <fxgraph/trace/odd_inputs.h>
 #include <fxgraph/trace/same_program.h>
 #include <fxgraph/trace/second_call.h>
+#include <fxgraph/trace/size_groups.h>
 
 namespace fx::internal {
 
@@ -39,11 +39,11 @@ class ModeSwitch {
   /// After leaf modules have been raised in `graph`: makes calls of dropout modules, which `modules` gets. Returns why
   /// the graph does not hold in the other mode; empty when it does.
   std::string apply(Graph& graph, Session& session, const torch::nn::Module& root, Modules& modules) const;
-  /// The same for other sizes, those that `groups` may have; tried in a child process where the program asks for sizes
-  /// in the other mode. `program` is what was sampled in the mode of the trace, `agrees` says whether the numbers of a
-  /// run are those of the graph. Cost: some runs in either mode, and 30 milliseconds for more.
-  std::string difference_at_sizes(const SampledProgram& program, const std::vector<BoundTensor>& inputs,
-                                  SizeGroups& groups, const std::function<bool(const Sample&)>& agrees) const;
+  /// The same for other sizes, those that `groups` may have, where the program asks for sizes in the other mode.
+  /// `program` is what was sampled in the mode of the trace, `agrees` says whether the numbers of a run are those of
+  /// the graph. Cost: a run in either mode.
+  std::string difference_at_sizes(const SampledProgram& program, const SizeGroups& groups,
+                                  const std::function<bool(const Sample&)>& agrees) const;
 
  private:
   struct Flag {

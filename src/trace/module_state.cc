@@ -13,10 +13,6 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/run/autocast_scope.h>
 #include <fxgraph/trace/dispatch_keys.h>
-#include <fxgraph/trace/kept_constants.h>
-#include <fxgraph/trace/member_state.h>
-#include <fxgraph/trace/proxy_impl.h>
-#include <fxgraph/trace/session.h>
 
 namespace fx::internal {
 
@@ -33,7 +29,6 @@ struct ModuleState::Globals {
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   std::uint64_t seed = 0;
   at::Tensor random;
-  MemberState members;  // of the modules, in their order
 
   Globals() {
     const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
@@ -74,6 +69,10 @@ std::string named(const std::string& path, const Module& module) {
   return (path.empty() ? "the module" : path) + " (" + module.name() + ")";
 }
 
+std::string path_in(const std::string& name, const StateMember& member, std::size_t i) {
+  return member.is_list() ? name + "." + std::to_string(i) : name;
+}
+
 at::Tensor other_handle(const at::Tensor& tensor) {
   return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
 }
@@ -83,30 +82,16 @@ at::Tensor other_handle(const at::Tensor& tensor) {
 ModuleState::ModuleState(const std::shared_ptr<Module>& root) : globals_(std::make_unique<Globals>()) {
   if (!root) return;
   c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
-  struct Found {
-    std::string path;
-    std::shared_ptr<Module> module;
-  };
-  std::vector<Found> below;
+  std::vector<std::pair<std::string, std::shared_ptr<Module>>> found = {{"", root}};
   std::unordered_set<const Module*> known{root.get()};
-  const auto find_below = [&](const std::string& path, const Module& module) {
-    for (const auto& child : module.named_children()) {
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto [path, module] = found[i];
+    for (const auto& child : module->named_children()) {
       if (child.value() && known.insert(child.value().get()).second)
-        below.push_back({join_path(path, child.key()), child.value()});
+        found.emplace_back(join_path(path, child.key()), child.value());
     }
-  };
-  find_below("", *root);
-  for (std::size_t i = 0; i < below.size(); ++i) {
-    const Found found = below[i];
-    find_below(found.path, *found.module);
+    visit(path, module);
   }
-  visit("", root);
-  globals_->members.add(root);
-  for (const Found& found : below) {
-    visit(found.path, found.module);
-    globals_->members.add(found.module);
-  }
-  globals_->members.begin();
 }
 
 void ModuleState::visit(const std::string& path, const std::shared_ptr<Module>& module) {
@@ -134,47 +119,45 @@ bool ModuleState::has_other_contents(const Registered& registered) {
           (now.has_storage() && now.storage().unsafeGetStorageImpl() != before.storage().unsafeGetStorageImpl()));
 }
 
-bool ModuleState::had(const at::Tensor& tensor) const { return globals_->members.had(tensor); }
+ModuleState::TensorsByPath ModuleState::watch(const std::string& name, const StateMember& member) {
+  TensorsByPath tensors;
+  std::vector<at::Tensor> before = member.tensors();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (before[i].defined()) tensors.emplace_back(path_in(name, member, i), before[i]);
+  }
+  watched_.push_back({name, member, std::move(before), member.remember()});
+  return tensors;
+}
 
-std::vector<StateChange> ModuleState::changes() const {
-  using Kind = StateChange::Kind;
-  std::vector<StateChange> result;
-  const auto name_of = [](const Visited& visited) { return named(visited.path, *visited.module); };
+std::string ModuleState::change() const {
   for (const Visited& visited : modules_) {
     if (visited.module->is_training() != visited.expected)
-      result.push_back({Kind::registered, name_of(visited), "its train() or eval() mode", {}, {}});
+      return "changes its train() or eval() mode of " + named(visited.path, *visited.module);
   }
   for (const Registered& registered : registered_) {
-    if (has_other_contents(registered))
-      result.push_back({Kind::registered, registered.path, "its memory, by set_data() or to()", {}, {}});
-    else if (registered.tensor.requires_grad() != registered.requires_grad)
-      result.push_back({Kind::registered, registered.path, "its requires_grad", {}, {}});
-    else if (!registered.tensor.grad().is_same(registered.gradient))
-      result.push_back({Kind::registered, registered.path, "its gradient", {}, {}});
+    if (has_other_contents(registered)) return "changes its memory, by set_data() or to() of " + registered.path;
+    if (registered.tensor.requires_grad() != registered.requires_grad)
+      return "changes its requires_grad of " + registered.path;
+    if (!registered.tensor.grad().is_same(registered.gradient)) return "changes its gradient of " + registered.path;
   }
-  for (const MemberState::Change& change : globals_->members.changes())
-    result.push_back({Kind::tensor, name_of(modules_[change.object]), "a tensor", change.before, change.now,
-                      is_parameter(change.before)});
-  for (const std::size_t object : globals_->members.counting())
-    result.push_back({Kind::registered, name_of(modules_[object]), "a number or flag in each call", {}, {}});
+  return globals_->is_seeded_anew() ? "seeds the random generator, or draws from it without an operator" : "";
+}
+
+std::vector<ModuleState::Replaced> ModuleState::replaced() const {
+  std::vector<Replaced> result;
   for (const Watched& watched : watched_) {
-    if (!watched.tensor->is_same(watched.before))
-      result.push_back({Kind::tensor, watched.name, "a tensor", watched.before, *watched.tensor});
+    const std::vector<at::Tensor> now = watched.member.tensors();
+    for (std::size_t i = 0; i < std::min(now.size(), watched.before.size()); ++i) {
+      if (watched.before[i].defined() && now[i].defined() && !now[i].is_same(watched.before[i]))
+        result.push_back({path_in(watched.name, watched.member, i), now[i]});
+    }
   }
-  if (globals_->is_seeded_anew()) result.push_back({Kind::random, "the process", "its random generator", {}, {}});
   return result;
 }
 
-bool ModuleState::is_parameter(const at::Tensor& tensor) const {
-  return tensor.defined() && std::any_of(registered_.begin(), registered_.end(), [&](const Registered& registered) {
-           return registered.is_parameter && registered.tensor.is_same(tensor);
-         });
-}
-
-bool ModuleState::has_other_members() const {
-  return globals_->members.has_changed() || std::any_of(watched_.begin(), watched_.end(), [](const Watched& watched) {
-           return !watched.tensor->is_same(watched.before);
-         });
+bool ModuleState::is_buffer(const std::string& path) const {
+  return std::any_of(registered_.begin(), registered_.end(),
+                     [&](const Registered& registered) { return !registered.is_parameter && registered.path == path; });
 }
 
 void ModuleState::switch_mode(Module& root, bool training) {
@@ -184,61 +167,21 @@ void ModuleState::switch_mode(Module& root, bool training) {
   for (Visited& visited : modules_) visited.expected = visited.module->is_training();
 }
 
-std::vector<ProxyImpl*> ModuleState::proxies_elsewhere() const {
-  std::vector<ProxyImpl*> found = globals_->members.proxies_elsewhere();
-  const auto is_watched = [&](const ProxyImpl* proxy) {
-    return std::any_of(watched_.begin(), watched_.end(),
-                       [&](const Watched& watched) { return watched.tensor->unsafeGetTensorImpl() == proxy; });
-  };
-  found.erase(std::remove_if(found.begin(), found.end(), is_watched), found.end());
-  return found;
-}
-
 void ModuleState::restore() {
   c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
   globals_->restore();
-  for (const Watched& watched : watched_) *watched.tensor = watched.before;
-  // The mode first: a flag beside a member may be that of an optional.
+  for (const Watched& watched : watched_) watched.put_back();
   for (Visited& visited : modules_) {
     if (visited.module->is_training() != visited.training) set_own_mode(*visited.module, visited.training);
     visited.expected = visited.training;
   }
   switched_.reset();
-  std::vector<std::shared_ptr<Module>> made = registrations_.new_modules();
-  std::reverse(made.begin(), made.end());  // the last one in a vector goes first
-  if (!made.empty()) globals_->members.release(made);
-  registrations_.restore();
-  made.clear();
-  globals_->members.restore();
   for (const Registered& registered : registered_) {
     c10::TensorImpl& impl = *registered.tensor.unsafeGetTensorImpl();
     if (has_other_contents(registered)) impl.shallow_copy_from(registered.contents.getIntrusivePtr());
     if (registered.tensor.requires_grad() != registered.requires_grad) impl.set_requires_grad(registered.requires_grad);
     if (!registered.tensor.grad().is_same(registered.gradient)) impl.mutable_grad() = registered.gradient;
   }
-}
-
-std::vector<std::pair<ProxyImpl*, at::Tensor>> ModuleState::constants(const Session& session,
-                                                                      const std::vector<ProxyImpl*>& proxies) const {
-  auto found = kept_constants(session, proxies);
-  const auto is_state = [&](const auto& each) {
-    const at::Tensor before = globals_->members.before(*each.first);
-    return before.defined() &&
-           std::any_of(session.captured().begin(), session.captured().end(),
-                       [&](const CapturedTensor& captured) { return captured.tensor.is_same(before); });
-  };
-  found.erase(std::remove_if(found.begin(), found.end(), is_state), found.end());
-  return found;
-}
-
-void ModuleState::leave(Session& session) {
-  restore();
-  if (modules_.empty()) return;
-  std::vector<ProxyImpl*> alive;
-  session.proxies().for_each([&](ProxyImpl& proxy) { alive.push_back(&proxy); });
-  for (const auto& [proxy, value] : constants(session, alive)) proxy->become(value);
-  const auto before = [this](const ProxyImpl& proxy) { return globals_->members.before(proxy); };
-  if (settle_left_over(session, before) && !session.is_abandoned()) has_left_ = true;
 }
 
 ModuleState::~ModuleState() { restore(); }

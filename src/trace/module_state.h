@@ -1,21 +1,22 @@
-// ModuleState: what running a module's forward may leave behind, remembered and put back.
+// ModuleState: what is put back after each run of a program that is traced.
 //
-//   const ModuleState state(root);         // before
-//   run the program …                      // counters count, caches are reassigned, switches are thrown
-//   state.changes();                       // which
+//   ModuleState state(root);               // before
+//   run the program …                      // switches are thrown, gradients are set
+//   state.change();                        // the first of them, in words
 //   }                                      // the destructor puts everything back
 //
-// Of each module below the root: its mode, what it has registered (trace/registrations.h), and its registered tensors
-// (what they are, whether they require grad, their gradients); C++ does not tell other members. Of the thread and the
-// process: gradient and autocast modes, the default dtype, the random generator of the CPU. What operators do to data
-// is no matter: tracing runs none.
+// Of each module below the root: its mode and its registered tensors (what they are, whether they require grad, their
+// gradients). Of the thread and the process: gradient and autocast modes, the default dtype, the random generator of
+// the CPU. Of members that are registered nowhere, those that the caller names (watch()). All others are the program's
+// own: the runs leave them as they are then. What operators do to data is no matter: tracing runs none.
 //
-// Cost: linear in modules, registered tensors and members. Thread-safety: none.
+// Cost: linear in modules and registered tensors. Thread-safety: none.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,58 +24,40 @@
 #include <vector>
 
 #include <fxgraph/trace/registrations.h>
+#include <fxgraph/trace/state_member.h>
 
 namespace fx::internal {
 
-class ProxyImpl;
-class Session;
-
-/// Something that is not as it was.
-struct StateChange {
-  enum class Kind : std::uint8_t { tensor, registered, random };
-  Kind kind;
-  std::string module;  ///< path of the module, and its type: `blocks.0.attn (Attention)`
-  std::string what;    ///< `a tensor`, `a number`, `requires_grad of weight`
-  at::Tensor before;   ///< of a tensor; undefined when it was
-  at::Tensor now;
-  bool is_parameter =
-      false;  ///< it was a registered parameter, which stays what it is; another tensor is in the member
-};
-
 class ModuleState {
  public:
+  using TensorsByPath = std::vector<std::pair<std::string, at::Tensor>>;
+  /// A tensor that the caller has named, before and now.
+  struct Replaced {
+    std::string path;
+    at::Tensor now;
+  };
+
   /// `root` may be null.
   explicit ModuleState(const std::shared_ptr<torch::nn::Module>& root);
   ~ModuleState();
   ModuleState(const ModuleState&) = delete;
   ModuleState& operator=(const ModuleState&) = delete;
 
-  /// Remembers a tensor that lies where this does not look.
-  void watch(const std::string& name, at::Tensor& tensor) { watched_.push_back({name, &tensor, tensor}); }
-
-  /// Whether this tensor lay in a module when this was made: registered, in a member, or behind a pointer.
-  bool had(const at::Tensor& tensor) const;
+  /// Puts this member back, too. Returns its tensors that are defined, by the paths that they get.
+  TensorsByPath watch(const std::string& name, const StateMember& member);
 
   /// What the program has registered: `registers the module 'fc' in the module (Net)`; empty for nothing.
   std::string registered() const { return registrations_.change(); }
-  std::vector<StateChange> changes() const;
-  /// The traced tensors that the program keeps where this cannot put anything back; between calls of it.
-  std::vector<ProxyImpl*> proxies_elsewhere() const;
-  /// Those of them that depend on nothing, with their values. A value of a tensor that lay there before is none of
-  /// these.
-  std::vector<std::pair<ProxyImpl*, at::Tensor>> constants(const Session& session,
-                                                           const std::vector<ProxyImpl*>& proxies) const;
-  /// Whether something is not as it was in what is known of members, be it no change that anybody need look at.
-  bool has_other_members() const;
+  /// What is registered, or of the process, and is not as it was: `changes its requires_grad of w`; empty for nothing.
+  std::string change() const;
+  /// The tensors of watched members that are others now.
+  std::vector<Replaced> replaced() const;
+  /// Whether this path is that of a tensor which calls may change: no parameter.
+  bool is_buffer(const std::string& path) const;
   /// Switches `root` to this mode, once until restore(). The modes that modules then have are no changes.
   void switch_mode(torch::nn::Module& root, bool training);
   /// Puts everything back; may be called more than once.
   void restore();
-  /// The same when a call of a module, in `session`, closed, is over: traced tensors of it that are left elsewhere
-  /// become ordinary ones, with what was there before where that is known, else as the call on the examples left them.
-  void leave(Session& session);
-  /// Whether leave() has found one.
-  bool has_left() const { return has_left_; }
 
  private:
   struct Visited {
@@ -93,14 +76,14 @@ class ModuleState {
   };
   struct Watched {
     std::string name;
-    at::Tensor* tensor;
-    at::Tensor before;
+    StateMember member;
+    std::vector<at::Tensor> before;
+    std::function<void()> put_back;
   };
   struct Globals;
 
   void visit(const std::string& path, const std::shared_ptr<torch::nn::Module>& module);
   static bool has_other_contents(const Registered& registered);
-  bool is_parameter(const at::Tensor& tensor) const;
 
   std::vector<Visited> modules_;
   Registrations registrations_;
@@ -108,7 +91,6 @@ class ModuleState {
   std::vector<Watched> watched_;
   std::unique_ptr<Globals> globals_;
   std::optional<bool> switched_;
-  bool has_left_ = false;
 };
 
 }  // namespace fx::internal

@@ -185,7 +185,7 @@ at::Tensor PlaceholderInputs::tensor(const InputItem& item) {
   const at::Tensor& example = instead_ ? instead_->at(nth) : item.example->toTensor();
   bound_.push_back({item.node, example, node, node->name() + path});
   const at::Tensor& shape = stand_ins_ ? stand_ins_->at(nth) : bound_.back().example;
-  session().remember_input(*item.node, shape, /*blank=*/stand_ins_ != nullptr);
+  session().remember_input(*item.node, shape, /*blank=*/!shape.is_same(bound_.back().example));
   return session().proxy(*item.node, shape);
 }
 

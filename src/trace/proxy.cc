@@ -118,6 +118,13 @@ const at::Tensor& ProxyImpl::shape_for(const char* call) const {
   return value_;
 }
 
+// Who is given all sizes learns how many there are; who counts from behind takes another one of more.
+const at::Tensor& ProxyImpl::rank_for(const char* call) const {
+  const at::Tensor& value = shape_for(call);
+  session_->note_rank_query(node_);
+  return value;
+}
+
 const at::Tensor& ProxyImpl::layout_for(const char* call) const {
   session_->asked_layout();
   return shape_for(call);
@@ -139,7 +146,7 @@ bool ProxyImpl::is_contiguous_for_all(at::MemoryFormat format) const {
 
 std::int64_t ProxyImpl::dim_custom() const {
   if (value_.defined()) {
-    session_->asked_rank();
+    session_->note_rank_query(node_);
     return value_.dim();
   }
   const Node* node = open_node();
@@ -198,6 +205,11 @@ void ProxyImpl::shallow_copy_from(const c10::intrusive_ptr<c10::TensorImpl>& imp
   const auto& other = static_cast<const ProxyImpl&>(*impl);
   node_ = other.node_;
   value_ = other.value_;
+}
+
+bool was_proxy(const at::Tensor& tensor) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  return typeid(impl) == typeid(ProxyImpl) && !impl.key_set().has(kProxyKey);
 }
 
 ProxyImpl* proxy_impl(const at::Tensor& tensor) {

@@ -10,7 +10,6 @@
 #include <fxgraph/nn/torch_compat.h>
 #include <fxgraph/trace/dispatch_keys.h>
 #include <fxgraph/trace/proxy_list.h>
-#include <fxgraph/trace/proxy_memory.h>
 
 namespace fx::internal {
 
@@ -24,8 +23,6 @@ class ProxyImpl final : public c10::TensorImpl {
   /// A constant under construction (`torch::tensor({1, 2})`): has data, stands for no node until it is used.
   ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constant);
   ~ProxyImpl() override;
-  static void* operator new(std::size_t size) { return allocate_proxy(size); }
-  static void operator delete(void* memory) noexcept { release_proxy(memory); }
 
   /// Makes this an ordinary tensor, wherever its handles lie: another one for `value`. The trace must have ended.
   void become(const at::Tensor& value);
@@ -65,15 +62,17 @@ class ProxyImpl final : public c10::TensorImpl {
 
  protected:
   const char* tensorimpl_type_name() const override { return "fx::Proxy"; }
-  c10::IntArrayRef sizes_custom() const override { return shape_for("sizes()").sizes(); }
-  c10::SymIntArrayRef sym_sizes_custom() const override { return shape_for("sizes()").sym_sizes(); }
+  c10::IntArrayRef sizes_custom() const override { return rank_for("sizes()").sizes(); }
+  c10::SymIntArrayRef sym_sizes_custom() const override { return rank_for("sizes()").sym_sizes(); }
   c10::IntArrayRef strides_custom() const override { return layout_for("strides()").strides(); }
   c10::SymIntArrayRef sym_strides_custom() const override { return layout_for("strides()").sym_strides(); }
   std::int64_t numel_custom() const override { return shape_for("numel()").numel(); }
   c10::SymInt sym_numel_custom() const override { return shape_for("numel()").sym_numel(); }
   std::int64_t storage_offset_custom() const override { return shape_for("storage_offset()").storage_offset(); }
   c10::SymInt sym_storage_offset_custom() const override { return shape_for("storage_offset()").sym_storage_offset(); }
-  std::int64_t size_custom(std::int64_t dim) const override { return shape_for("size()").size(dim); }
+  std::int64_t size_custom(std::int64_t dim) const override {
+    return (dim < 0 ? rank_for("size()") : shape_for("size()")).size(dim);
+  }
   std::int64_t dim_custom() const override;
   c10::Device device_custom() const override;
   // Not marked override: a version of LibTorch asks the first three of these or the last two.
@@ -97,6 +96,7 @@ class ProxyImpl final : public c10::TensorImpl {
   class Gradients;
 
   const at::Tensor& shape_for(const char* call) const;
+  const at::Tensor& rank_for(const char* call) const;
   const at::Tensor& layout_for(const char* call) const;
   bool is_contiguous_for_all(at::MemoryFormat format) const;
   c10::intrusive_ptr<c10::TensorImpl> copy() const;
@@ -118,6 +118,8 @@ class ProxyImpl final : public c10::TensorImpl {
 
 /// The impl of a proxy, or null.
 ProxyImpl* proxy_impl(const at::Tensor& tensor);
+/// Whether it was a proxy until become().
+bool was_proxy(const at::Tensor& tensor);
 
 template <typename Visit>
 void ProxyList::for_each(Visit&& visit) {

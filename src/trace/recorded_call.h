@@ -42,7 +42,6 @@ class Session::Call {
   bool on_constants();
   void run_on_constants();
   bool compute();
-  void take_from_first(const Node& node);
   c10::IValue shape_of(const c10::IValue& value, bool& known);
   bool record_without_outs();
   std::optional<bool> equality() const;

@@ -87,14 +87,12 @@ void Session::Call::record() {
   if (record_without_outs()) return;
   if (!record_.all_results_are_tensors && record_.results.size() == 1) return answer_without_node();
   const bool compound = record_.results.size() != 1 || record_.results[0].kind == OperandKind::tensor_list;
-  const bool again = session_.reference_ && !compound && !without_grad_;
-  if (!again) known_ = compute();
+  known_ = compute();
   find_device();
   own_written_constants();
   const bool has_no_grad = without_grad_ && !gives_an_argument();
   detaches_ = has_no_grad && needs_detaching();
   Node& node = make_node();
-  if (again) take_from_first(node);
   if (has_no_grad) session_.mark_without_grad(node);
   if (known_ && compound) session_.remember_parts(node, values_, *device_);
   std::vector<IValue> results;
@@ -184,15 +182,6 @@ IValue Session::Call::shape_of(const IValue& value, bool& known) {
   return shapes;
 }
 
-// The same call has been recorded before: what it returned is known.
-void Session::Call::take_from_first(const Node& node) {
-  const at::Tensor value = session_.reference_->value_of(node);
-  known_ = value.defined();
-  if (!known_) return;
-  values_.emplace_back(value);
-  device_ = session_.reference_->device_of(node);
-}
-
 bool Session::Call::compute() {
   bool known = !depends_on_data(record_, arguments_);
   if (known && record_.takes_tensors) {
@@ -263,9 +252,15 @@ std::optional<bool> Session::Call::equality() const {
 void Session::Call::answer_without_node() {
   if (const std::optional<bool> equal = equality()) return finish({*equal});
   if (compute()) {
+    // The type of a result depends on whether there are dimensions, and so may other answers.
+    static const Symbol kSize("aten::size.int"), kCount("aten::numel");
+    const bool is_of_one_size = record_.target == kCount || (record_.target == kSize && arguments_[1].toInt() >= 0);
     for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
       for_each_tensor(arguments_[i], [&](const at::Tensor& tensor) {
-        if (const ProxyImpl* proxy = proxy_impl(tensor)) session_.asked(proxy->node());
+        const ProxyImpl* proxy = proxy_impl(tensor);
+        if (!proxy) return;
+        session_.asked(proxy->node());
+        if (!is_of_one_size) session_.note_rank_query(proxy->node());
       });
     }
     return finish({values_.back()});
@@ -302,16 +297,17 @@ std::optional<IValue> Session::Call::known_number() {
   for (std::size_t i = 0; i < places.size(); ++i) values[places[i]] = known->values[i];
   op_.callBoxed(&values);
   const IValue value = values.back();
-  if (!known->of_attribute && !known->of_member) return value;
+  if (!known->of_attribute && !known->of_kept) return value;
   const std::optional<Argument> number = to_argument(value);
   if (!number || (number->is_float() && std::isnan(number->as_float()))) return std::nullopt;
   std::vector<Argument> args;
   for (std::size_t i = 0; i < record_.arguments.size(); ++i) args.push_back(argument(i));
   Node& question = session_.create_node(Op::call_function, record_.target, args);
   Node& equal = session_.create_node(Op::call_function, kEqual, {Argument(question), *number});
-  const std::string message = call_name(record_.target) +
-                              (known->of_attribute ? " of a parameter or buffer was " : " of a member was ") +
-                              to_string(*number) + " when this was traced, and the graph holds for that value only";
+  const std::string message =
+      call_name(record_.target) +
+      (known->of_attribute ? " of a parameter or buffer was " : " of a tensor that the program keeps was ") +
+      to_string(*number) + " when this was traced, and the graph holds for that value only";
   session_.create_node(Op::call_function, kAssert, {Argument(equal), Argument(message)});
   return value;
 }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fxgraph/nn/module_tree.h>
-
 namespace fx::internal {
 namespace {
 
@@ -75,41 +73,6 @@ std::string Registrations::change() const {
     if (!change.empty()) return change + " in " + entry.name;
   }
   return {};
-}
-
-std::vector<std::shared_ptr<Module>> Registrations::new_modules() const {
-  std::vector<std::shared_ptr<Module>> modules;
-  for (const Entry& entry : entries_) {
-    for (const auto& child : children_of(*entry.module)) {
-      const bool known = std::any_of(entries_.begin(), entries_.end(),
-                                     [&](const Entry& other) { return other.module == child.second; });
-      if (!known && child.second) modules.push_back(child.second);
-    }
-  }
-  return modules;
-}
-
-void Registrations::restore(Module& module, const Tensors& before, const Tensors& now, bool is_parameter) {
-  if (are_same(before, now)) return;
-  for (const auto& item : now) {
-    if (!has(before, item)) remove_tensor(module, item.first);
-  }
-  for (const auto& item : before) {
-    if (!has(now, item)) put_tensor(module, item.first, item.second, is_parameter);
-  }
-}
-
-void Registrations::restore() const {
-  for (const Entry& entry : entries_) {
-    Module& module = *entry.module;
-    const Children now = children_of(module);
-    if (!are_same(entry.children, now)) {
-      for (const auto& item : now) module.unregister_module(item.first);
-      for (const auto& item : entry.children) module.register_module(item.first, item.second);
-    }
-    restore(module, entry.parameters, parameters_of(module), /*is_parameter=*/true);
-    restore(module, entry.buffers, buffers_of(module), /*is_parameter=*/false);
-  }
 }
 
 }  // namespace fx::internal

@@ -1,7 +1,7 @@
-// Registrations: what a module and those below it have registered, remembered and put back.
+// Registrations: what a module and those below it have registered, and whether forward has registered anything else.
 //
-// A forward that makes its layers when it sees the first input registers them then. The members in which it keeps them
-// are put back, too: pointers and vectors of pointers to new modules in the objects that are looked at.
+// A forward that makes its layers when it sees the first input registers them then. They stay: the module is as after a
+// call.
 //
 // Cost: linear in modules and registered tensors. Thread-safety: none.
 #pragma once
@@ -22,9 +22,6 @@ class Registrations {
 
   /// `registers the module 'fc' in the module (Net)`; empty when all is as it was.
   std::string change() const;
-  /// The modules that have been registered since.
-  std::vector<std::shared_ptr<torch::nn::Module>> new_modules() const;
-  void restore() const;
 
  private:
   using Children = std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>>;
@@ -38,7 +35,6 @@ class Registrations {
   static Children children_of(const torch::nn::Module& module);
   static Tensors parameters_of(const torch::nn::Module& module);
   static Tensors buffers_of(const torch::nn::Module& module);
-  static void restore(torch::nn::Module& module, const Tensors& before, const Tensors& now, bool is_parameter);
 
   std::vector<Entry> entries_;
 };

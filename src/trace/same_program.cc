@@ -56,25 +56,15 @@ bool same_constants(const Session& a, const Session& b) {
   return true;
 }
 
-std::vector<ReplacedBuffer> replaced_buffers(const Session& session, const std::vector<StateChange>& changes) {
-  std::vector<ReplacedBuffer> result;
-  for (const StateChange& change : changes) {
-    if (change.kind != StateChange::Kind::tensor || !change.before.defined() || !change.now.defined()) continue;
-    if (change.is_parameter) continue;  // no call writes to weights
-    const ProxyImpl* now = proxy_impl(change.now);
-    if (!now || now->is_constant() || !now->node() || now->session().get() != &session) continue;
-    for (const CapturedTensor& captured : session.captured()) {
-      if (captured.of_root && captured.tensor.is_same(change.before)) result.push_back({&captured, now->node()});
-    }
-  }
-  return result;
+namespace {
+
+// Whether the buffer could hold the value.
+bool has_room(const Session& session, const CapturedTensor& buffer, const Node& value) {
+  const at::Tensor now = session.value_of(value);
+  return !now.defined() || (now.sizes() == buffer.tensor.sizes() && now.scalar_type() == buffer.tensor.scalar_type());
 }
 
-bool has_room(const Session& session, const ReplacedBuffer& replaced) {
-  const at::Tensor& buffer = replaced.buffer->tensor;
-  const at::Tensor value = session.value_of(*replaced.value);
-  return !value.defined() || (value.sizes() == buffer.sizes() && value.scalar_type() == buffer.scalar_type());
-}
+}  // namespace
 
 std::vector<std::uint8_t> dependences(const Graph& graph, const Session& session,
                                       const std::vector<std::uint8_t>& earlier) {
@@ -100,15 +90,15 @@ std::vector<std::uint8_t> dependences(const Graph& graph, const Session& session
 }
 
 SameProgram::SameProgram(const Graph& first, const Session& first_session, const Graph& second,
-                         const Session& second_session, const std::vector<StateChange>& changes,
-                         const std::vector<ReplacedBuffer>& later)
+                         const Session& second_session, std::vector<ReplacedBuffer> replaced,
+                         std::vector<ReplacedBuffer> later, const ModuleState* state)
     : first_(first),
       first_session_(first_session),
       second_(second),
       second_session_(second_session),
-      changes_(changes),
-      replaced_(replaced_buffers(first_session, changes)),
-      later_(later),
+      replaced_(std::move(replaced)),
+      later_(std::move(later)),
+      state_(state),
       depends_(dependences(first, first_session)),
       later_depends_(dependences(second, second_session, depends_)),
       image_(second, nullptr) {}
@@ -172,7 +162,8 @@ std::optional<std::string> SameProgram::find_difference() {
     const bool more = b.size() > a.size();
     return std::string(more ? "it also runs " : "it does not run ") + text_of(more ? *b[a.size()] : *a[b.size()]);
   }
-  if (!match_replaced()) return difference_;
+  if (!match_replaced() || reads_both()) return difference_;
+  find_unused_updates();
   pair_writes();
   return std::nullopt;
 }
@@ -184,7 +175,7 @@ bool SameProgram::match_replaced() {
     const auto again = std::find_if(later_.begin(), later_.end(),
                                     [&](const ReplacedBuffer& each) { return each.buffer->path == path; });
     if (again == later_.end()) return differ("it does not replace '" + path + "' again");
-    if (!has_room(first_session_, now)) return differ_in_shape(path, *now.value);
+    if (!has_room(first_session_, *now.buffer, *now.value)) return differ_in_shape(path, *now.value);
     if (!match(*now.value, *again->value) || !drain()) return false;
     add_update(path, *now.value);
   }
@@ -220,16 +211,28 @@ void SameProgram::pair_writes() {
       return write->target() == added.first->target() && writes_attribute(*write, path) && path == added.second;
     });
     if (same == other_writes_.end()) return false;
-    const auto before = std::make_tuple(image_, other_flags_, difference_);
-    if (match(**same, *added.first) && drain()) {
-      other_writes_.erase(same);
-      return true;
-    }
-    std::tie(image_, other_flags_, difference_) = before;
-    waiting_.clear();
-    return false;
+    if (!tries(**same, *added.first)) return false;
+    other_writes_.erase(same);
+    return true;
   };
   std::erase_if(added_writes_, is_paired);
+}
+
+// Leaves everything as it was where they are not the same.
+bool SameProgram::tries(const Node& first, const Node& second) {
+  const auto before = std::make_tuple(image_, other_flags_, difference_, updates_, constants_);
+  if (match(first, second) && drain()) return true;
+  std::tie(image_, other_flags_, difference_, updates_, constants_) = before;
+  waiting_.clear();
+  return false;
+}
+
+std::vector<const Node*> SameProgram::images_of(const Node& value, const std::vector<const Node*>& kept) {
+  std::vector<const Node*> images;
+  for (const Node* node : kept) {
+    if (image_[*node] ? image_[*node] == &value : tries(value, *node)) images.push_back(node);
+  }
+  return images;
 }
 
 bool SameProgram::drain() {
@@ -275,22 +278,60 @@ bool SameProgram::match(const Node& first, const Node& second) {
   return true;
 }
 
+// A buffer, not one of several that are read where the first call reads one, and not the buffer itself elsewhere.
+bool SameProgram::may_be_updated(const std::string& path) const {
+  const bool is_declared = std::any_of(replaced_.begin(), replaced_.end(),
+                                       [&](const ReplacedBuffer& each) { return each.buffer->path == path; });
+  return !is_declared && state_ && state_->is_buffer(path);
+}
+
 bool SameProgram::match_kept(const Node& first, const Node& kept) {
-  if (&first == &kept && depends_[kept.id()] == kNothing) return true;
+  if (&first == &kept && depends_[kept.id()] == kNothing) {
+    constants_.insert(&kept);
+    return true;
+  }
   if (first.is(Op::get_attr)) {
-    for (const ReplacedBuffer& replaced : replaced_) {
-      if (replaced.value != &kept || first.target() != Symbol(replaced.buffer->path)) continue;
-      if (!has_room(first_session_, replaced)) return differ_in_shape(replaced.buffer->path, kept);
-      add_update(replaced.buffer->path, kept);
+    const std::string path = first.target().str();
+    const CapturedTensor* buffer = captured_at(first_session_, first.target());
+    const bool is_declared = std::any_of(replaced_.begin(), replaced_.end(), [&](const ReplacedBuffer& each) {
+      return each.value == &kept && each.buffer->path == path;
+    });
+    const bool is_another = std::any_of(updates_.begin(), updates_.end(), [&](const auto& update) {
+      return update.first == path && update.second != &kept;
+    });
+    if (buffer && !is_another && (is_declared || may_be_updated(path))) {
+      if (!has_room(first_session_, *buffer, kept)) return differ_in_shape(path, kept);
+      add_update(path, kept);
       return true;
     }
   }
-  std::string where;
-  for (const StateChange& change : changes_) {
-    const ProxyImpl* now = proxy_impl(change.now);
-    if (now && now->node() == &kept) where = " in " + change.module;
+  return differ("it uses %" + kept.name() + " (" + kept.target().str() + "), which the first call kept");
+}
+
+// What nobody needs is read in the place of a buffer, too: statistics that are there to be looked at. The two traces
+// have been made alike until then.
+void SameProgram::find_unused_updates() {
+  for (const Node& node : second_.nodes()) {
+    const Node* kept = kept_by(node);
+    const Node* like = kept ? first_.node_by_id(node.id()) : nullptr;
+    if (!like || !like->is(Op::get_attr) || !may_be_updated(like->target().str())) continue;
+    const std::string path = like->target().str();
+    const bool is_known =
+        std::any_of(updates_.begin(), updates_.end(), [&](const auto& update) { return update.first == path; });
+    if (!is_known && has_room(first_session_, *captured_at(first_session_, like->target()), *kept))
+      add_update(path, *kept);
   }
-  return differ("it uses %" + kept.name() + " (" + kept.target().str() + "), which the first call kept" + where);
+}
+
+// The buffer is read as it was, and in another place by what took its place.
+bool SameProgram::reads_both() {
+  for (const Node& node : second_.nodes()) {
+    if (!node.is(Op::get_attr) || !image_[node]) continue;
+    const auto update = std::find_if(updates_.begin(), updates_.end(),
+                                     [&](const auto& each) { return node.target() == Symbol(each.first); });
+    if (update != updates_.end()) return !differ(*image_[node], *update->second);
+  }
+  return false;
 }
 
 bool SameProgram::match_arguments(const Node& first, const Node& second) {
@@ -324,15 +365,9 @@ bool SameProgram::match_argument(const Argument& first, const Argument& second) 
   return first == second;
 }
 
-std::vector<BufferUpdate> SameProgram::updates(const Graph& graph) const {
-  // The graphs were made alike, so the n-th node of one is the n-th of the other.
+std::vector<BufferUpdate> SameProgram::updates() const {
   std::vector<BufferUpdate> result;
-  for (const auto& [attribute, value] : updates_) {
-    const Node* like = first_node(first_);
-    const Node* node = first_node(graph);
-    for (; like && node && like != value; like = like->next()) node = node->next();
-    if (node && node->target() == value->target()) result.push_back({attribute, const_cast<Node*>(node)});
-  }
+  for (const auto& [attribute, value] : updates_) result.push_back({attribute, const_cast<Node*>(value)});
   return result;
 }
 

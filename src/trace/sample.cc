@@ -6,8 +6,6 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/brief_errors.h>
-#include <fxgraph/trace/left_over.h>
-#include <fxgraph/trace/process_ends.h>
 #include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {
@@ -79,12 +77,11 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, c
   }
   for (const auto& [path, tensor] : program_.attributes) session_->add_attribute(path, tensor);
   session_->follow(this);
-  LeftOver::watch(session_);
-  const ProcessEnds are_ends_of_the_sample;
   try {
     program_.run(*session_, graph_, stand_ins);
     if (!ended_ && nodes_.size() != program_.log.size()) differs("the program ends early");
     if (!ended_) reached_ = true;
+    if (reached_) check_updates();
   } catch (const EndOfSample&) {
   } catch (const std::exception& error) {
     if (!ended_) end_by_error(reason_of(error));
@@ -94,9 +91,31 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, c
   session_->follow(nullptr);
   session_->close();
   has_left_ = session_->has_proxies();
-  if (has_left_) program_.leave(*session_);
+  if (has_left_) leave();
   if (reached_) compare_constants();
   return reached_;
+}
+
+// The graph writes these values to buffers, which keep their sizes.
+void Sample::leave() {
+  std::vector<KeptUpdate> updates;
+  for (const auto& [call, buffer] : program_.updates) {
+    if (call >= nodes_.size() || !nodes_[call]) continue;
+    updates.push_back({nodes_[call], buffer});
+  }
+  become_buffers(*session_, updates);
+  program_.leave(*session_);
+}
+
+void Sample::check_updates() {
+  for (const auto& [call, buffer] : program_.updates) {
+    const at::Tensor value = value_of(call);
+    if (!value.defined() || value.sizes() == buffer.sizes()) continue;
+    reached_ = false;
+    failed_at_ = call;
+    why_ = "a buffer that the program replaces gets another shape";
+    return;
+  }
 }
 
 void Sample::end_by_error(const std::string& why) {

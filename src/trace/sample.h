@@ -33,7 +33,12 @@ struct SampledProgram {
   const std::vector<std::pair<std::string, at::Tensor>>& attributes;  ///< of the root
   std::function<bool(const std::string&)> is_free_attribute;
   std::function<void(Session& session)> leave;  ///< a call is over, and its session closed
+  std::function<bool()> keeps_constants;        ///< whether runs at other sizes left some
+  bool is_compared;                             ///< a run that is another program at the examples is refused
+  std::uint64_t most_recordings;                ///< how many times the operators of the first trace all runs may take
   const std::vector<RaisedCall>& raised;        ///< of leaf modules
+  /// What the program puts in the place of buffers: the call that makes it, and the buffer.
+  std::vector<std::pair<std::uint32_t, at::Tensor>> updates{};
 };
 
 class Sample final : private TraceFollower, private NodeMaker {
@@ -74,6 +79,8 @@ class Sample final : private TraceFollower, private NodeMaker {
   bool slices_more() const { return slices_more_; }
 
   bool came_through() const { return reached_; }
+  /// How many calls it has made.
+  std::size_t num_calls() const { return nodes_.size(); }
   /// Whether the program has kept traced tensors.
   bool has_left() const { return has_left_; }
   bool has_other_types() const { return types_may_differ_; }
@@ -100,6 +107,8 @@ class Sample final : private TraceFollower, private NodeMaker {
   bool is_now(std::uint32_t before, std::uint32_t now) const;
   void compare(const Argument& before, const Argument& now);
   void end_after(std::uint32_t call);
+  void leave();
+  void check_updates();
   void end_by_error(const std::string& why);
   [[noreturn]] void differs(const std::string& how);
   void compare_constants();

@@ -1,145 +1,73 @@
 #include <fxgraph/trace/second_call.h>
 
 #include <deque>
+#include <optional>
+#include <set>
 
+#include <fxgraph/ir/target.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/trace/dispatch.h>
-#include <fxgraph/trace/left_over.h>
 #include <fxgraph/trace/same_program.h>
 #include <fxgraph/trace/trace_error.h>
 
 namespace fx::internal {
 namespace {
 
-// The program went another way than in its first call. No std::exception: programs that handle those pass it on.
-struct AnotherWay {};
-
-// Hands out the nodes of a graph in their order to a program that asks for the same ones.
-class Replay final : public NodeMaker {
- public:
-  Replay(const Graph& graph, const std::function<bool(const std::string&)>& is_free)
-      : is_free_(is_free), next_(const_cast<Node*>(first_node(graph))) {}
-
-  Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view) override {
-    Node* node = failed_ ? nullptr : next_;
-    if (!node || node->op() != op || node->target() != target || !same(node->args(), args) ||
-        !same_keywords(node->kwargs(), kwargs)) {
-      failed_ = true;
-      throw AnotherWay();
-    }
-    next_ = node->next();
-    return *node;
-  }
-  bool is_free_attribute(const std::string& path) const override { return is_free_(path); }
-  bool is_done() const { return !failed_ && !next_; }
-
- private:
-  static bool same(ArgumentSpan a, ArgumentSpan b) {
-    if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (!(a[i] == b[i])) return false;
-    }
-    return true;
-  }
-
-  static bool same_keywords(KwargSpan a, KwargSpan b) {
-    if (a.size() != b.size()) return false;
-    auto other = b.begin();
-    for (const auto& [name, value] : a) {
-      if (name != (*other).name || !(value == (*other).value)) return false;
-      ++other;
-    }
-    return true;
-  }
-
-  const std::function<bool(const std::string&)>& is_free_;
-  Node* next_;
-  bool failed_ = false;
-};
-
-// In `type` are values whose shape is not known.
-bool replay(const SecondCallPlan& plan, std::optional<at::ScalarType> type) {
-  Replay maker(plan.graph, plan.is_free_attribute);
-  const auto session = std::make_shared<Session>(maker, plan.session.engine());
-  session->refer_to(plan.session);
-  session->record_contiguous(plan.session.records_contiguous());
-  if (type) session->tell_type(*type);
-  LeftOver::watch(session);
-  for (const CapturedTensor& captured : plan.session.captured()) {
-    if (captured.of_root) session->add_attribute(captured.path, captured.tensor);
-  }
-  struct Close {
-    Session& session;
-    ~Close() { session.close(); }
-  } close{*session};
-  try {
-    plan.run(*session, plan.graph);
-  } catch (const AnotherWay&) {
-    return false;
-  } catch (const std::exception&) {
-    return false;  // told apart by the calls from the start
-  }
-  return maker.is_done() && same_constants(plan.session, *session);
-}
-
 [[noreturn]] void refuse(const std::string& what, const std::string& cure, const Node* node = nullptr) {
   throw Error(ErrorKind::trace, "symbolic_trace: " + what + "; " + cure, node ? node->name() : "");
 }
 
 constexpr const char* kPassState =
-    "pass what changes as an input and return it, or keep it in a registered buffer that is written in place";
+    "pass what changes as an input and return it, keep it in a registered buffer, or name it in TraceOptions::state";
 
-void refuse_registered(const std::vector<StateChange>& changes) {
-  for (const StateChange& change : changes) {
-    if (change.kind == StateChange::Kind::registered)
-      refuse("forward changes " + change.what + " of " + change.module + ", which a graph does not record",
-             "do that outside of forward");
-    if (change.kind == StateChange::Kind::random)
-      refuse("forward seeds the random generator, or draws from it without an operator", "do that outside of forward");
-  }
+void refuse_change(const SecondCallPlan& plan) {
+  if (const std::string change = plan.state.change(); !change.empty())
+    refuse("forward " + change + ", which a graph does not record", "do that outside of forward");
 }
 
-// Throws where a registered tensor was changed in a way that no graph records.
-bool replaces_buffers(const SecondCallPlan& plan) {
-  const std::vector<StateChange> changes = plan.state.changes();
-  refuse_registered(changes);
-  return !replaced_buffers(plan.session, changes).empty();
-}
-
-// `x.dtype() == kFloat` is no call that could be refused: it is false for what has no type yet. A call in which it is
-// true shows it, where it is that, and not what the first call has left, that makes the difference.
-void refuse_if_asks_for_type(const SecondCallPlan& plan) {
-  if (!plan.session.has_unknown_shapes()) return;
-  plan.state.restore();
-  const bool is_same_in_float = replay(plan, at::kFloat);
-  plan.state.restore();
-  if (!is_same_in_float && replay(plan, {})) {
-    plan.state.restore();
-    throw unknown_shape(nullptr, "dtype()");
-  }
+[[noreturn]] void refuse_unknown(const Node& node) {
+  refuse("the program keeps %" + node.name() + " (" + target_text(node.target()) +
+             "), whose value is not known when the trace has ended",
+         "give examples for all inputs, or return it instead", &node);
 }
 
 // Whether somebody still holds what the call has computed of inputs or state.
-bool keeps_values(const Session& session, const Graph& graph) {
+bool keeps_values(const SecondCallPlan& plan) {
   std::vector<std::uint8_t> depends;
-  for (const ProxyImpl* proxy : LeftOver::proxies()) {
-    if (proxy->session().get() != &session || proxy->is_constant() || !proxy->node()) continue;
-    if (depends.empty()) depends = dependences(graph, session);
+  for (const ProxyImpl* proxy : alive_proxies(*plan.session)) {
+    if (proxy->is_constant() || !proxy->node()) continue;
+    if (depends.empty()) depends = dependences(plan.graph, *plan.session);
     if (depends[proxy->node()->id()] != kNothing) return true;
   }
   return false;
 }
 
-// Whether two calls make the same nodes of the same that the calls before them kept.
-bool same_calls(const SeparateCall& a, const SeparateCall& b) {
-  if (print_graph(a.graph) != print_graph(b.graph) || !same_constants(*a.session, *b.session)) return false;
-  const Node* other = first_node(b.graph);
-  for (const Node& node : a.graph.nodes()) {
-    const Node *kept = a.session->kept_value(node), *other_kept = b.session->kept_value(*other);
-    if (!kept != !other_kept || (kept && kept->id() != other_kept->id())) return false;
-    other = other->next();
+bool holds_any(Session& session, const std::set<const Node*>& nodes) {
+  for (const ProxyImpl* proxy : alive_proxies(session)) {
+    if (!proxy->is_constant() && nodes.contains(proxy->node())) return true;
   }
-  return true;
+  return false;
+}
+
+std::vector<const Node*> kept_nodes(Session& session) {
+  std::vector<const Node*> nodes;
+  for (const ProxyImpl* proxy : alive_proxies(session)) {
+    if (!proxy->is_constant() && proxy->node()) nodes.push_back(proxy->node());
+  }
+  return nodes;
+}
+
+const at::Tensor& buffer_at(const SecondCallPlan& plan, const std::string& path) {
+  return captured_at(*plan.session, Symbol(path))->tensor;
+}
+
+// Of a call whose nodes have the ids of the first one's.
+std::vector<KeptUpdate> updates_in(const SecondCallPlan& plan, const Graph& graph,
+                                   const std::vector<BufferUpdate>& updates) {
+  std::vector<KeptUpdate> kept;
+  for (const BufferUpdate& update : updates)
+    kept.push_back({graph.node_by_id(update.value->id()), buffer_at(plan, update.attribute)});
+  return kept;
 }
 
 std::string text_without_contiguous(const Graph& graph) {
@@ -151,57 +79,138 @@ std::string text_without_contiguous(const Graph& graph) {
   return print_graph(copy);
 }
 
-// Its handles on what the calls have left are gone when it returns.
-std::vector<BufferUpdate> compare_next_call(const SecondCallPlan& plan, SeparateCall& first, SeparateCall& second) {
-  const std::vector<StateChange> between = plan.state.changes();
-  second.session->follow_call(first.session);
-  second.run();
-  const std::vector<StateChange> later = plan.state.changes();
-  SameProgram comparison(first.graph, *first.session, second.graph, *second.session, between,
-                         replaced_buffers(*second.session, later));
-  if (const std::optional<std::string> difference = comparison.find_difference()) {
-    refuse("a second call of the program does something else than the first: " + *difference, kPassState);
-  }
-  refuse_registered(later);
-  return comparison.updates(plan.graph);
-}
+// The calls behind a first one, each of which finds what those before have left.
+class Calls {
+ public:
+  explicit Calls(const SecondCallPlan& plan) : plan_(plan) {}
+  ~Calls() { end_calls({}); }
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
 
-// What outlives the next call may be read by a later one, as a delay line is. A log never is.
-void compare_later_calls(const SecondCallPlan& plan, const SeparateCall& first, const SeparateCall& second) {
-  constexpr int kMostCalls = 8;
-  std::deque<SeparateCall> later;
-  const SeparateCall* previous = &second;
-  for (int call = 3; call <= kMostCalls && keeps_values(*first.session, first.graph); ++call) {
-    SeparateCall& next = later.emplace_back(plan);
-    next.session->follow_call(previous->session);
+  LaterCalls compare() {
+    refuse_change(plan_);
+    compare_second();
+    compare_later();
+    refuse_change(plan_);
+    plan_.state.restore();
+    // What the first call alone makes, and nobody reads yet, is kept as well.
+    const bool keeps_constants =
+        holds_any(*plan_.session, constants_) || calls_.front().graph.size() != plan_.graph.size();
+    end();
+    return {updates_, keeps_constants};
+  }
+
+ private:
+  SeparateCall& call_again() {
+    const std::shared_ptr<Session> before = calls_.empty() ? plan_.session : calls_.back().session;
+    SeparateCall& call = calls_.emplace_back(plan_);
+    call.session->follow_call(before);
+    return call;
+  }
+
+  void compare_second() {
+    const std::vector<ReplacedBuffer> replaced = replaced_buffers(*plan_.session, plan_.state.replaced());
+    SeparateCall& second = call_again();
+    second.session->tell_type(at::kFloat);
     try {
-      next.run();
+      second.run();
     } catch (const Error& error) {
-      refuse("call " + std::to_string(call) + " of the program may use what the first call kept: " + error.message(),
+      refuse_if_asks_for_type();
+      refuse("a second call of the program cannot be traced, it may use what the first call kept: " + error.message(),
              kPassState);
     }
-    if (!same_calls(second, next))
-      refuse("call " + std::to_string(call) + " of the program does something else than the second", kPassState);
-    previous = &next;
+    if (replaced.empty() && is_alike(plan_.graph, *plan_.session, second.graph, *second.session)) return;
+    SameProgram comparison(plan_.graph, *plan_.session, second.graph, *second.session, replaced,
+                           replaced_buffers(*second.session, plan_.state.replaced()), &plan_.state);
+    if (const std::optional<std::string> difference = comparison.find_difference()) {
+      refuse_if_asks_for_type();
+      if (plan_.session->has_other_threads()) throw order_of_threads();
+      refuse("a second call of the program does something else than the first: " + *difference, kPassState);
+    }
+    updates_ = comparison.updates();
+    constants_ = comparison.constants();
+    for (const BufferUpdate& update : updates_) {
+      for (const Node* image : comparison.images_of(*update.value, kept_nodes(*second.session)))
+        later_.push_back({image, buffer_at(plan_, update.attribute)});
+    }
   }
-}
+
+  // `x.dtype() == kFloat` is no call that could be refused: it is false for what has no type yet. A call in which it is
+  // so again shows that it was true in the second, and that this makes the difference.
+  void refuse_if_asks_for_type() {
+    if (!plan_.session->has_unknown_shapes()) return;
+    SeparateCall& third = call_again();
+    try {
+      third.run();
+    } catch (const Error&) {
+      return;
+    }
+    if (is_alike(plan_.graph, *plan_.session, third.graph, *third.session)) throw unknown_shape(nullptr, "dtype()");
+  }
+
+  // What outlives the next call may be read by a later one, as a delay line is. A log never is.
+  void compare_later() {
+    constexpr std::size_t kMostCalls = 7;
+    const SeparateCall& second = calls_.front();
+    for (bool is_open = !updates_.empty() || keeps_values(plan_); is_open && calls_.size() < kMostCalls;
+         is_open = keeps_values(plan_)) {
+      const std::string number = std::to_string(calls_.size() + 2);
+      SeparateCall& next = call_again();
+      next.session->tell_type(at::kFloat);
+      try {
+        next.run();
+      } catch (const Error& error) {
+        refuse("call " + number + " of the program may use what the first call kept: " + error.message(), kPassState);
+      }
+      if (!is_alike(second.graph, *second.session, next.graph, *next.session))
+        refuse("call " + number + " of the program does something else than the second", kPassState);
+    }
+  }
+
+  // The latest first: what it has kept may be computed of what those before it have.
+  const Node* end_calls(const std::vector<KeptUpdate>& in_second) {
+    const Node* unknown = nullptr;
+    for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) {
+      std::vector<KeptUpdate> updates = in_second;
+      for (KeptUpdate& update : updates) update.value = call->graph.node_by_id(update.value->id());
+      const Node* found = call->end(updates);
+      unknown = unknown ? unknown : found;
+    }
+    return unknown;
+  }
+
+  void end() {
+    const Node* unknown = end_calls(later_);
+    become_buffers(*plan_.session, updates_in(plan_, plan_.graph, updates_));
+    const Node* found = become_values(*plan_.session);
+    unknown = unknown ? unknown : found;
+    if (unknown && plan_.is_module) refuse_unknown(*unknown);
+  }
+
+  const SecondCallPlan& plan_;
+  std::deque<SeparateCall> calls_;
+  std::vector<BufferUpdate> updates_;
+  std::vector<KeptUpdate> later_;  // in the second call
+  std::set<const Node*> constants_;
+};
 
 }  // namespace
 
 SeparateCall::SeparateCall(const SecondCallPlan& plan)
-    : session(std::make_shared<Session>(static_cast<NodeMaker&>(*this), plan.session.engine())), plan_(plan) {
-  LeftOver::watch(session);
-  session->record_contiguous(plan.session.records_contiguous());
-  for (const CapturedTensor& captured : plan.session.captured()) {
+    : session(std::make_shared<Session>(static_cast<NodeMaker&>(*this), plan.session->engine())), plan_(plan) {
+  session->record_contiguous(plan.session->records_contiguous());
+  for (const CapturedTensor& captured : plan.session->captured()) {
     if (captured.of_root) session->add_attribute(captured.path, captured.tensor);
   }
 }
 
 SeparateCall::~SeparateCall() { end(); }
 
-void SeparateCall::end() {
+const Node* SeparateCall::end(const std::vector<KeptUpdate>& updates) {
   session->close();
-  if (session->has_proxies()) plan_.state.leave(*session);
+  if (!session->has_proxies()) return nullptr;
+  become_buffers(*session, updates);
+  return become_values(*session);
 }
 
 void SeparateCall::run() {
@@ -215,43 +224,60 @@ Node& SeparateCall::create_node(Op op, Symbol target, ArgumentSpan args, KwargSp
 
 bool SeparateCall::is_free_attribute(const std::string& path) const { return plan_.is_free_attribute(path); }
 
-std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
-  std::vector<BufferUpdate> updates;
-  if (!replaces_buffers(plan) && replay(plan, at::kFloat) && !keeps_values(plan.session, plan.graph)) {
-    refuse_registered(plan.state.changes());  // what counts has changed again
-  } else {
-    if (plan.session.has_other_threads()) throw order_of_threads();
-    refuse_if_asks_for_type(plan);
-    plan.state.restore();
-    // Whatever follows ends before they do: it has handles on what they put back.
-    SeparateCall first(plan), second(plan);
-    try {
-      first.run();
-    } catch (const Error& error) {
-      refuse("a second call of the program cannot be traced, it may use what the first call kept: " + error.message(),
-             kPassState);
-    }
-    // The first call again: what could not be put back shows itself.
-    if (const auto difference = SameProgram(plan.graph, plan.session, first.graph, *first.session).find_difference())
-      refuse("a second call of the program does something else than the first: " + *difference, kPassState);
-    updates = compare_next_call(plan, first, second);
-    compare_later_calls(plan, first, second);
-  }
-  return updates;
+LaterCalls compare_second_call(const SecondCallPlan& plan) { return Calls(plan).compare(); }
+
+LaterCalls end_of_only_call(const SecondCallPlan& plan) {
+  LaterCalls later;
+  for (const ReplacedBuffer& each : replaced_buffers(*plan.session, plan.state.replaced()))
+    later.updates.push_back({each.buffer->path, const_cast<Node*>(each.value)});
+  plan.state.restore();
+  become_buffers(*plan.session, updates_in(plan, plan.graph, later.updates));
+  if (const Node* unknown = become_values(*plan.session); unknown && plan.is_module) refuse_unknown(*unknown);
+  return later;
 }
 
-bool is_same_if_contiguous(const SecondCallPlan& plan) {
-  if (!plan.session.asks_before_contiguous()) return true;
-  SeparateCall call(plan);
-  call.session->pretend_contiguous();
-  bool is_same = false;
+namespace {
+
+// One call after all others; what it keeps is ordinary afterwards. Nothing where it fails.
+std::unique_ptr<SeparateCall> call_once_more(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates,
+                                             const std::function<void(Session&)>& prepare) {
+  auto call = std::make_unique<SeparateCall>(plan);
+  prepare(*call->session);
+  bool came_through = false;
   try {
-    call.run();
-    is_same = text_without_contiguous(call.graph) == text_without_contiguous(plan.graph);
+    call->run();
+    came_through = true;
   } catch (const std::exception&) {
   }
   plan.state.restore();
+  const bool is_alike = came_through && call->graph.id_bound() == plan.bound;
+  call->end(is_alike ? updates_in(plan, call->graph, updates) : std::vector<KeptUpdate>());
+  if (!came_through) call.reset();
+  return call;
+}
+
+}  // namespace
+
+bool is_same_if_contiguous(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates) {
+  if (!plan.session->asks_before_contiguous()) return true;
+  const auto call = call_once_more(plan, updates, [](Session& session) { session.pretend_contiguous(); });
+  const bool is_same = call && text_without_contiguous(call->graph) == text_without_contiguous(plan.graph);
+  if (!updates.empty()) run_again(plan, updates);  // what it kept is found by nodes that this call need not have
   return is_same;
+}
+
+void run_again(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates) {
+  call_once_more(plan, updates, [](Session&) {});
+}
+
+void check_last_call(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates) {
+  const auto call = call_once_more(plan, updates, [](Session&) {});
+  std::optional<std::string> difference = "it throws";
+  if (call) {
+    if (is_alike(plan.graph, *plan.session, call->graph, *call->session)) return;
+    difference = SameProgram(plan.graph, *plan.session, call->graph, *call->session).find_difference();
+  }
+  if (difference) refuse("a later call of the program does something else than the first: " + *difference, kPassState);
 }
 
 }  // namespace fx::internal

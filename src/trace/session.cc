@@ -213,7 +213,7 @@ void Session::remember_parts(const Node& node, const std::vector<c10::IValue>& v
 Argument Session::argument_for(const at::Tensor& tensor) {
   if (!tensor.defined()) return {};
   if (ProxyImpl* proxy = proxy_impl(tensor)) {
-    if (first_call_ && proxy->session() == first_call_) return Argument(kept_node(*proxy));
+    if (follows(*proxy->session())) return Argument(kept_node(*proxy));
     if (proxy->session().get() != this) {
       throw trace_error(proxy->session()->is_open() ? proxy->node() : nullptr, "used here",
                         proxy->session()->is_open() ? "belongs to another trace; pass it in as an argument"
@@ -232,9 +232,10 @@ Argument Session::argument_for(const at::Tensor& tensor) {
                       "the trace");
   }
   // `weight.data()` is the parameter without its gradient, and so is one that the program has frozen meanwhile. A
-  // buffer may have got one from what was written to it.
-  const bool is_written = captured.of_root && captured.node != captured.attribute && !captured.tensor.is_same(tensor) &&
-                          may_have_gradient(tensor.scalar_type());
+  // buffer may have got one from what was written to it. What a run before has put in its place is the buffer itself.
+  const bool is_itself = captured.tensor.is_same(tensor) || was_proxy(tensor);
+  const bool is_written =
+      captured.of_root && captured.node != captured.attribute && !is_itself && may_have_gradient(tensor.scalar_type());
   return (captured.required_grad || is_written) && !tensor.requires_grad() ? detached(node) : Argument(node);
 }
 
@@ -242,6 +243,7 @@ Argument Session::argument_for(const at::Tensor& tensor) {
 void Session::settle(ProxyImpl& constant) {
   const at::Tensor data = constant.value();
   CapturedTensor& captured = capture(data);
+  captured.is_literal = true;
   Node& node = attribute_node(captured);
   constant.settle(node, captured.value);
 }

@@ -50,6 +50,7 @@ struct CapturedTensor {
   at::Tensor tensor;
   std::string path;  ///< empty until a constant is used
   bool of_root = false;
+  bool is_literal = false;     ///< the program makes it in each call
   bool required_grad = false;  ///< when the trace began
   Node* node = nullptr;        ///< what it stands for now: its get_attr, a view, or the last in-place operator on it
   Node* attribute = nullptr;   ///< its get_attr
@@ -90,13 +91,11 @@ class Session : public std::enable_shared_from_this<Session> {
   /// A proxy's other handle on the same memory that takes no part in gradients: what data() returns.
   c10::intrusive_ptr<c10::TensorImpl> without_grad(const ProxyImpl& proxy);
 
-  /// Takes shapes from `first`, whose nodes this session is given again (trace/second_call.h).
-  void refer_to(const Session& first) { reference_ = &first; }
   /// Lets the program use what it kept of the call that `first` traced: as get_attr nodes that kept_value() knows.
-  void follow_call(std::shared_ptr<Session> first) { first_call_ = std::move(first); }
-  const std::shared_ptr<Session>& first_call() const { return first_call_; }
-  /// The node of the first call that `node` stands for, or null.
+  void follow_call(std::shared_ptr<const Session> first) { first_call_ = std::move(first); }
+  /// The node of an earlier call that `node` stands for, or null; and the session of that call.
   const Node* kept_value(const Node& node) const;
+  const Session& kept_session(const Node& node) const { return *kept_values_.at(node.id()).session; }
   /// Remembers the tensor that an input would be in a call outside of the trace; a blank one has no contents.
   void remember_input(const Node& node, const at::Tensor& tensor, bool blank) {
     inputs_.insert_or_assign(node.id(), Input{tensor, blank});
@@ -128,8 +127,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void asked(const Node* node) const {
     if (follower_ && node) follower_->asked(*node);
   }
-  void asked_rank() const {
-    if (follower_) follower_->asked_rank();
+  void note_rank_query(const Node* node) const {
+    if (follower_ && node) follower_->note_rank_query(*node);
   }
   /// From now on nothing is contiguous, so that contiguous() is an operator always: for inputs that lie otherwise it is
   /// one.
@@ -160,16 +159,9 @@ class Session : public std::enable_shared_from_this<Session> {
     throw_what_waits();
     ProgramModes::end();
   }
-  /// Says of tensors whether they lay in members before the trace.
-  void know_members(std::function<bool(const at::Tensor&)> is_member) { is_member_ = std::move(is_member); }
-  bool is_member(const at::Tensor& tensor) const { return is_member_ && is_member_(tensor); }
-
   ProxyList& proxies() { return proxies_; }
   /// Whether a proxy is alive.
   bool has_proxies() const { return !proxies_.is_empty(); }
-  /// The program was left in the middle: what it had built is never destroyed, so that proxies of it say nothing.
-  void abandon() { is_abandoned_ = true; }
-  bool is_abandoned() const { return is_abandoned_; }
   const std::vector<CapturedTensor>& captured() const { return captured_; }
   /// The tensor that a get_attr of this trace stands for, or null.
   const CapturedTensor* captured_by(const Node& node) const;
@@ -206,6 +198,12 @@ class Session : public std::enable_shared_from_this<Session> {
     bool blank;
   };
 
+  struct KeptValue {
+    const Node* node;
+    const Session* session;
+  };
+
+  bool follows(const Session& session) const;
   void settle_contiguity(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
   Node& kept_node(const ProxyImpl& kept);
   void require_grad(ProxyImpl& proxy);
@@ -251,18 +249,15 @@ class Session : public std::enable_shared_from_this<Session> {
   std::recursive_mutex mutex_;  // the program may use several threads
   const std::thread::id thread_ = std::this_thread::get_id();
   bool has_other_threads_ = false;
-  bool is_abandoned_ = false;
   std::exception_ptr waiting_;
-  Node* latest_ = nullptr;  // that a proxy was made for
-  const Session* reference_ = nullptr;
-  std::function<bool(const at::Tensor&)> is_member_;
+  Node* latest_ = nullptr;           // that a proxy was made for
   std::vector<at::Tensor> on_loan_;  // what was copied, so that no other tensor gets its address
-  std::shared_ptr<Session> first_call_;
-  std::unordered_map<const ProxyImpl*, Node*> kept_nodes_;      // look-up only
-  std::unordered_map<std::uint32_t, const Node*> kept_values_;  // by node id; look-up only
-  std::unordered_map<std::uint32_t, Input> inputs_;             // by node id; look-up only
-  std::unordered_set<std::uint32_t> without_grad_;              // node ids; look-up only
-  std::vector<Argument> args_;                                  // buffers of record()
+  std::shared_ptr<const Session> first_call_;
+  std::unordered_map<const ProxyImpl*, Node*> kept_nodes_;    // look-up only
+  std::unordered_map<std::uint32_t, KeptValue> kept_values_;  // by node id; look-up only
+  std::unordered_map<std::uint32_t, Input> inputs_;           // by node id; look-up only
+  std::unordered_set<std::uint32_t> without_grad_;            // node ids; look-up only
+  std::vector<Argument> args_;                                // buffers of record()
   std::vector<NamedArgument> kwargs_;
   std::vector<Argument> all_;
 };

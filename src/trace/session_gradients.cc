@@ -63,9 +63,9 @@ Node& Session::kept_node(const ProxyImpl& kept) {
   Node*& node = kept_nodes_[&kept];
   if (node) return *node;
   node = &create_node(Op::get_attr, "_kept_" + std::to_string(kept_values_.size()));
-  kept_values_.emplace(node->id(), kept.node());
+  kept_values_.emplace(node->id(), KeptValue{kept.node(), kept.session().get()});
   remember(*node, kept.value(), kept.known_device());
-  if (first_call_->without_grad_.contains(kept.node()->id())) mark_without_grad(*node);
+  if (kept.session()->without_grad_.contains(kept.node()->id())) mark_without_grad(*node);
   return *node;
 }
 
@@ -77,7 +77,14 @@ at::Tensor Session::input(const Node& node) const {
 
 const Node* Session::kept_value(const Node& node) const {
   const auto found = kept_values_.find(node.id());
-  return found == kept_values_.end() ? nullptr : found->second;
+  return found == kept_values_.end() ? nullptr : found->second.node;
+}
+
+bool Session::follows(const Session& session) const {
+  for (const Session* each = first_call_.get(); each; each = each->first_call_.get()) {
+    if (each == &session) return true;
+  }
+  return false;
 }
 
 }  // namespace fx::internal

@@ -253,19 +253,22 @@ void SizeGroups::tie(std::uint32_t a, std::uint32_t b) {
   groups[b].dimensions.clear();
   for (SizeGroup& group : groups) {
     if (group.one_or == b) group.one_or = a;
-    if (group.follows) std::replace(group.follows->of.begin(), group.follows->of.end(), b, a);
+    if (group.follows) group.follows->replace(b, a);
   }
 }
 
 void SizeGroups::follow(std::uint32_t group, SizeTie tie) {
   // No input has a size below zero: the graph refuses what would give one by itself.
   GroupSizes sizes = examples();
-  SizeGroup& of = groups[tie.of.front()];
-  const auto is_possible = [&](std::int64_t size) {
-    sizes[tie.of.front()] = size;
-    return tie.value(sizes) >= 0;
-  };
-  while (!is_possible(of.below + 1)) ++of.below;
+  const std::vector<std::uint32_t> others = tie.of();
+  if (!others.empty()) {
+    SizeGroup& of = groups[others.front()];
+    const auto is_possible = [&](std::int64_t size) {
+      sizes[others.front()] = size;
+      return tie.value(sizes) >= 0;
+    };
+    while (of.below + 1 < of.size && !is_possible(of.below + 1)) ++of.below;
+  }
   groups[group].follows = std::move(tie);
 }
 
@@ -273,8 +276,9 @@ void SizeGroups::fix_followers() {
   const auto is_fixed = [this](std::uint32_t of) { return groups[of].fixed; };
   for (std::size_t passes = groups.size(); passes-- > 0;) {
     for (SizeGroup& group : groups) {
-      if (group.follows && std::all_of(group.follows->of.begin(), group.follows->of.end(), is_fixed))
-        group.fixed = true;
+      if (!group.follows) continue;
+      const std::vector<std::uint32_t> of = group.follows->of();
+      if (std::all_of(of.begin(), of.end(), is_fixed)) group.fixed = true;
     }
   }
 }

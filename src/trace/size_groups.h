@@ -56,8 +56,6 @@ struct SizeGroup {
   void stay_below(std::int64_t size, const std::string& reason, const CallPlace& place);
   /// Sizes are multiples of this. What was known of others says nothing.
   void vary_in(std::int64_t steps);
-
- private:
   void add_reason(const std::string& reason, const CallPlace& place);
 };
 

@@ -29,9 +29,9 @@ GroupSizes SizeSearch::in_order(const Some& some, Order order) const {
                    [&](std::uint32_t a, std::uint32_t b) { return groups_.groups[a].size < groups_.groups[b].size; });
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     const SizeGroup& group = groups_.groups[ranked[i]];
-    // By one and by three in turn: what is halved is then rounded, and with another sign than in the example.
+    // By three and by five in turn: what is halved is then rounded, and with another sign than in the example.
     const auto place = static_cast<std::int64_t>(ranked.size() - 1 - i);
-    const std::int64_t above = order == Order::equal ? 0 : 2 * place - place % 2;
+    const std::int64_t above = order == Order::equal ? 0 : 4 * place - place % 2;
     const std::int64_t size = base + above * step;
     if (size % group.step == 0 && size > group.below && size < group.above) sizes[ranked[i]] = size;
   }
@@ -42,12 +42,12 @@ bool SizeSearch::check_order(const Some& some, Order order, const std::function<
                              bool* is_refused) {
   const GroupSizes sizes = in_order(some, order);
   if (sizes == groups_.examples()) return false;
-  auto sample = std::make_unique<Sample>(program_);
-  ++attempts_;
-  if (!sample->run(groups_.stand_ins(sizes))) {
+  if (!may_go_on()) return false;
+  bool came_through = false;
+  auto sample = attempt(sizes, Sample::kToTheEnd, &came_through);
+  if (!came_through) {
     *is_refused = true;
     if (is_said(*sample) || some.size() > 2) return false;
-    has_gone_another_way_ = true;
     const std::string how = order == Order::equal ? " when two sizes are the same" : " when sizes are in another order";
     for (const std::uint32_t group : some) fix(group, reason(*sample) + how, sample->where());
     for (std::size_t i = samples_.size(); i-- > 0;) {
@@ -61,39 +61,11 @@ bool SizeSearch::check_order(const Some& some, Order order, const std::function<
   return true;
 }
 
-// Far larger, with the other order: what differs by an odd number is halved to the other side than in the example.
-std::optional<GroupSizes> SizeSearch::far_in_other_order(Some some) {
-  groups_.may_go_far = true;
-  GroupSizes sizes = groups_.choose(groups_.free(), 2);
-  groups_.may_go_far = false;
-  std::stable_sort(some.begin(), some.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return groups_.groups[a].size < groups_.groups[b].size; });
-  for (std::size_t i = some.size() - 1; i-- > 0;) {
-    const std::int64_t step = groups_.groups[some[i]].step, below = sizes[some[i + 1]];
-    std::int64_t& size = sizes[some[i]];
-    if (size <= below) size += ((below - size) / step + 1) * step;
-    if ((size - below) % 2 == 0) size += step;
-  }
-  const auto may_be = [&](std::uint32_t group) { return groups_.groups[group].may_be(sizes[group]); };
-  if (!std::all_of(some.begin(), some.end(), may_be)) return std::nullopt;
-  return groups_.with_broadcast(std::move(sizes));
-}
-
-bool SizeSearch::agrees_far_in_other_order(const std::function<bool(const Sample&)>& agrees) {
-  const Some some = groups_.independent();
-  if (some.size() < 2 || !may_go_far()) return false;
-  const std::optional<GroupSizes> sizes = far_in_other_order(some);
-  if (!sizes) return false;
-  Sample sample(program_);
-  return sample.run(groups_.stand_ins(*sizes)) && agrees(sample);
-}
-
-bool SizeSearch::check_orders(const std::function<bool(const Sample&)>& agrees, bool is_reversed_seen) {
+bool SizeSearch::check_orders(const std::function<bool(const Sample&)>& agrees) {
   constexpr std::size_t kMostPairs = 15;
   const Some some = groups_.independent();
   if (some.size() < 2) return false;
   for (const Order order : {Order::reversed, Order::equal}) {
-    if (order == Order::reversed && is_reversed_seen) continue;
     bool is_refused = false;
     if (check_order(some, order, agrees, &is_refused)) return true;
     if (!is_refused || some.size() * (some.size() - 1) / 2 > kMostPairs) continue;
@@ -106,19 +78,17 @@ bool SizeSearch::check_orders(const std::function<bool(const Sample&)>& agrees, 
   return false;
 }
 
-void SizeSearch::check_examples(int times) const {
-  if (times > 1) check_examples(times - 1);
+std::string SizeSearch::difference_at_examples() const {
   Sample again(program_);
   const bool came_through = again.run(groups_.stand_ins(groups_.examples()));
   const auto is_there = [&](std::uint32_t call) { return !program_.log[call].node->is_erased(); };
   const auto differs = [&](const auto& change) { return is_there(change.call); };
   if (came_through && std::none_of(again.changes().begin(), again.changes().end(), differs) &&
       std::none_of(again.changed_constants().begin(), again.changed_constants().end(), differs))
-    return;
+    return {};
   if (program_.session.has_other_threads()) throw order_of_threads();
-  std::string how = came_through ? "other numbers" : reason(again);
-  if (const std::string where = again.where(); !where.empty()) how += " (" + where + ")";
-  refuse_state("at the same sizes: " + how);
+  const std::string how = came_through ? "other numbers" : reason(again), where = again.where();
+  return "at the same sizes: " + how + (where.empty() ? "" : " (" + where + ")");
 }
 
 void SizeSearch::refuse_state(const std::string& how) {

@@ -6,22 +6,23 @@
 namespace fx::internal {
 namespace {
 
-// A program that goes another way each time is not followed for ever.
-constexpr int kAttemptsPerGroup = 24;
-constexpr int kTriesForABound = 20;
+constexpr int kTriesForABound = 5;
+constexpr std::uint64_t kForSamples = 3;  // recordings that runs which look for what fails leave over
 
 }  // namespace
 
+// So that the cost of a trace is a multiple of the program's.
+bool SizeSearch::may_explore() const {
+  return spent_ < (program_.most_recordings - kForSamples) * (program_.log.size() + 1);
+}
+bool SizeSearch::may_go_on() const { return spent_ < program_.most_recordings * (program_.log.size() + 1); }
+
 std::unique_ptr<Sample> SizeSearch::attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through) {
-  ++attempts_;
   auto sample = std::make_unique<Sample>(program_);
   const bool ran = sample->run(groups_.stand_ins(sizes), last);
+  spent_ += sample->num_calls() + 1;
   *came_through = ran && (!agrees_ || (*agrees_)(*sample));
   if (sample->slices_more()) note_slice(sizes);
-  if (!ran && !sample->operator_refused() && !has_gone_another_way_) {
-    has_gone_another_way_ = true;
-    check_examples();
-  }
   return sample;
 }
 
@@ -39,6 +40,7 @@ void SizeSearch::note_slice(const GroupSizes& sizes) {
   if (!groups_.allow(smaller)) return;
   Sample sample(program_);
   sample.run(groups_.stand_ins(smaller), Sample::kToTheEnd);
+  spent_ += sample.num_calls() + 1;
   if (sample.slices_more()) slices_more_at_[index] = smaller[index];
 }
 
@@ -59,11 +61,11 @@ std::optional<GroupSizes> SizeSearch::where_it_slices_more() const {
 std::unique_ptr<Sample> SizeSearch::attempt_disguised(const GroupSizes& sizes) {
   if (!may_disguise_ || disguise_.is_empty() || is_disguised() || samples_.size() + 1 != enough_samples())
     return nullptr;
-  ++attempts_;
   auto sample = std::make_unique<Sample>(program_);
   may_disguise_ = sample->run(Disguise::of(groups_.stand_ins(sizes), disguise_.types(), Laid::otherwise),
                               Sample::kToTheEnd, disguise_.types()) &&
                   changes_as_before(*sample);
+  spent_ += sample->num_calls() + 1;
   return may_disguise_ ? std::move(sample) : nullptr;
 }
 
@@ -110,6 +112,7 @@ void SizeSearch::drop_disguised() {
 }
 
 bool SizeSearch::works(const GroupSizes& sizes, std::uint32_t last) {
+  if (!may_explore()) return false;
   bool came_through = false;
   attempt(sizes, last, &came_through);
   return came_through;
@@ -122,20 +125,10 @@ int SizeSearch::choice_of(int round) const {
 }
 
 void SizeSearch::find(std::size_t count) {
-  const int limit = kAttemptsPerGroup * static_cast<int>(groups_.groups.size() + 1);
   while (samples_.size() < count) {
     const Some active = groups_.free();
     if (active.empty()) return;
-    if (attempts_ > limit) {
-      // The one that was in the way most often; what depends on no size is in the way of all.
-      blamed_.resize(groups_.groups.size());
-      const std::uint32_t most = *std::max_element(
-          active.begin(), active.end(), [&](std::uint32_t a, std::uint32_t b) { return blamed_[a] < blamed_[b]; });
-      fix(most, "the program goes another way each time, the last by " + last_reason_, words_for(last_place_));
-      attempts_ = 0;
-      forget_all();
-      continue;
-    }
+    if (!may_go_on()) return fix_rest(active);
     const GroupSizes sizes = groups_.choose(active, choice_of(round_));
     const bool may_disguise = may_disguise_;
     std::unique_ptr<Sample> sample = attempt_disguised(sizes);
@@ -146,8 +139,6 @@ void SizeSearch::find(std::size_t count) {
       sample = attempt(sizes, Sample::kToTheEnd, &came_through);
       if (!came_through) {
         may_disguise_ = may_disguise;  // it is not for types and layouts
-        last_reason_ = reason(*sample);
-        last_place_ = sample->place();
         settle(active, sizes, *sample);
         for (std::size_t i = samples_.size(); i-- > 0;) {
           if (!groups_.allow(sizes_[i])) forget(i);
@@ -165,13 +156,49 @@ void SizeSearch::find(std::size_t count) {
   }
 }
 
+// Two samples with the recording tell what numbers follow; one does where there are none, as far as it went.
+void SizeSearch::fix_rest(const Some& active) {
+  if (samples_.size() >= 2) return;
+  const bool is_seen = samples_.size() == 1 && samples_.front()->changes().empty();
+  for (const std::uint32_t index : active) {
+    SizeGroup& group = groups_.groups[index];
+    if (!is_seen) {
+      fix(index, "it was not tried at other sizes: that would have taken too many calls of the program", "");
+      continue;
+    }
+    if (group.lowest > 1) group.stay_above(group.lowest - 1, "smaller ones were not tried", {});
+    group.stay_below(group.highest + 1, "larger ones were not tried", {});
+  }
+  if (!is_seen) forget_all();
+}
+
+bool SizeSearch::has_seen(std::uint32_t group, std::int64_t size) const {
+  return std::any_of(sizes_.begin(), sizes_.end(), [&](const GroupSizes& sizes) { return sizes[group] == size; });
+}
+
 bool SizeSearch::add_sample(const GroupSizes& sizes) {
   bool came_through = false;
   std::unique_ptr<Sample> sample = attempt(sizes, Sample::kToTheEnd, &came_through);
-  if (!came_through) return false;
+  if (!came_through) {
+    if (!is_said(*sample)) leave_out(sizes, reason(*sample), sample->place());
+    return false;
+  }
   samples_.push_back(std::move(sample));
   sizes_.push_back(sizes);
   return true;
+}
+
+// Of the dimensions that have other sizes than any that was seen.
+void SizeSearch::leave_out(const GroupSizes& sizes, const std::string& why, const CallPlace& place) {
+  for (const std::uint32_t index : groups_.independent()) {
+    SizeGroup& group = groups_.groups[index];
+    const std::string at = "at size " + std::to_string(sizes[index]) + ": " + why;
+    if (sizes[index] < group.lowest && sizes[index] > group.below) {
+      group.stay_above(group.lowest - 1, at, place);
+    } else if (sizes[index] > group.highest && sizes[index] < group.above) {
+      group.stay_below(group.highest + 1, at, place);
+    }
+  }
 }
 
 void SizeSearch::drop_behind(std::size_t count) {
@@ -210,8 +237,6 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
     alone[group] = sizes[group];
     bool came_through = false;
     std::unique_ptr<Sample> sample = attempt(alone, last, &came_through);
-    blamed_.resize(groups_.groups.size());
-    if (!came_through) ++blamed_[group];
     if (came_through || (round_ > 0 && narrow(group, sizes, *sample, last))) {
       if (!came_through) return;  // all again within the new bounds
       continue;
@@ -220,9 +245,7 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
     failures.push_back(std::move(sample));
   }
   if (culprits.empty()) return settle_together(active, sizes, failure);
-  if (follow(&TieSearch::tie_to_pairs_with_one, culprits, culprits, failures, last)) return;
   const Some left = tie(culprits, active, sizes, last);
-  const bool follows = follow(&TieSearch::tie_to_any, left, culprits, failures, last);
   std::set<std::uint32_t> settled_steps;
   for (std::size_t i = 0; i < culprits.size(); ++i) {
     SizeGroup& group = groups_.groups[culprits[i]];
@@ -230,13 +253,16 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
       if (group.why.empty()) group.why = reason(*failures[i]), group.where = failures[i]->where();
       continue;
     }
-    if (group.fixed || follows) continue;
+    if (group.fixed) continue;
     if (group.step != 1) {
       if (settled_steps.contains(culprits[i])) continue;
       if (!widen_step(culprits[i], last)) fix(culprits[i], reason(*failures[i]), failures[i]->where());
       continue;
     }
-    if (find_bound(culprits[i], sizes[culprits[i]], *failures[i], last)) continue;
+    const bool is_held = is_held_by_parameter(*failures[i]);
+    if (!is_held && take_suggested_step(culprits[i], *failures[i], sizes[culprits[i]])) continue;
+    const bool is_larger = sizes[culprits[i]] > group.size;
+    if (!(is_held && is_larger) && find_bound(culprits[i], sizes[culprits[i]], *failures[i], last)) continue;
     Some alike;
     for (std::size_t j = i; j < culprits.size(); ++j) {
       const bool open = std::find(left.begin(), left.end(), culprits[j]) != left.end();
@@ -244,8 +270,7 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
         alike.push_back(culprits[j]);
     }
     const bool steps =
-        !is_held_by_parameter(*failures[i]) &&
-        (find_steps(alike, *failures[i]) || (alike.size() > 1 && find_steps({culprits[i]}, *failures[i])));
+        !is_held && (find_steps(alike, *failures[i]) || (alike.size() > 1 && find_steps({culprits[i]}, *failures[i])));
     if (!steps) fix(culprits[i], reason(*failures[i]), failures[i]->where());
     for (const std::uint32_t each : alike) {
       if (!steps || groups_.groups[each].step == 1) continue;
@@ -283,6 +308,7 @@ bool SizeSearch::is_said(const Sample& failure) const {
 // A later round fails where an earlier one came through: the sizes between do. False when there are none.
 bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Sample& failure, std::uint32_t last) {
   SizeGroup& group = groups_.groups[index];
+  if (!is_held_by_parameter(failure) && take_suggested_step(index, failure, sizes[index])) return true;
   if (!failure.threw() && is_about_steps(index, sizes[index], last) && find_steps({index}, failure)) {
     if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
     return true;
@@ -298,7 +324,7 @@ bool SizeSearch::narrow_to(std::uint32_t index, std::int64_t bad, const Sample& 
   SizeGroup& group = groups_.groups[index];
   std::int64_t good = bad < group.size ? group.lowest : group.highest;
   const auto distance = [&] { return bad < good ? good - bad : bad - good; };
-  for (int tries = 0; tries < kTriesForABound && looks && distance() > group.step; ++tries) {
+  for (int tries = 0; tries < kTriesForABound && may_explore() && looks && distance() > group.step; ++tries) {
     const std::int64_t middle = good + (bad - good) / group.step / 2 * group.step;
     if (middle == good) break;
     (works_at({index}, middle, last) ? good : bad) = middle;

@@ -2,8 +2,7 @@
 //
 // All dimensions change at once first, each to another size. When the program then does something else or fails, each
 // dimension is tried alone, up to the call that was different: what fails alone is tied to a dimension of the same
-// size, follows from others (trace/tie_search.h), varies in steps, or is fixed. Then all again, until a run comes
-// through.
+// size, varies in steps, or is fixed. Then all again, until a run comes through.
 //
 // The last of the first runs, when others have come through, gets inputs of another type and layout, too: a program
 // that takes nothing from these does what it does, and need not be run once more for them. One that does not is run
@@ -19,7 +18,6 @@
 
 #include <fxgraph/trace/disguise.h>
 #include <fxgraph/trace/size_groups.h>
-#include <fxgraph/trace/tie_search.h>
 
 namespace fx::internal {
 
@@ -53,17 +51,20 @@ class SizeSearch {
   /// not those of the graph, nothing is asserted if `others` is given: it is these sizes.
   bool check_far(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others);
 
-  /// Whether sizes that are far larger, and in the other order, could be tried, and the program `agrees` there: what
-  /// check_far() tries, and check_orders() tries first, in one run.
-  bool agrees_far_in_other_order(const std::function<bool(const Sample&)>& agrees);
+  /// Tries sizes in the other order (a width above the height, where the example has them the other way round), and
+  /// sizes that are all the same; fixes those whose order or equality sends the program another way. True when there is
+  /// more to explain: another sample, or other groups.
+  bool check_orders(const std::function<bool(const Sample&)>& agrees);
 
-  /// Tries sizes in the other order (a width above the height, where the example has them the other way round), unless
-  /// that has been seen, and sizes that are all the same; fixes those whose order or equality sends the program another
-  /// way. True when there is more to explain: another sample, or other groups.
-  bool check_orders(const std::function<bool(const Sample&)>& agrees, bool is_reversed_seen);
-
-  /// Takes one more sample, at these sizes; false when it does not come through.
+  /// Tries all sizes at one. What does not do has a size of two at least from now on; where the program comes through
+  /// and only numbers are not those of the graph, nothing is said if `others` is given: it is these sizes.
+  void check_ones(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others);
+  /// Whether a sample had this size of the group.
+  bool has_seen(std::uint32_t group, std::int64_t size) const;
+  /// Takes one more sample, at these sizes; false when it does not come through. What does not do at sizes that were
+  /// not seen is then left out.
   bool add_sample(const GroupSizes& sizes);
+  void leave_out(const GroupSizes& sizes, const std::string& why, const CallPlace& place);
   /// Drops the samples behind the first `count`.
   void drop_behind(std::size_t count);
 
@@ -71,14 +72,19 @@ class SizeSearch {
   /// nothing where there are none.
   std::optional<GroupSizes> where_it_slices_more() const;
 
-  /// Whether the program once did something else that no operator had refused.
-  bool has_gone_another_way() const { return has_gone_another_way_; }
-  /// Throws Error(trace) when the program does something else at the sizes of the examples, too: then it is no size
-  /// that decides, but what the program keeps from call to call where nobody sees it. Several times for a program that
-  /// may do so only sometimes: one that draws numbers.
-  void check_examples(int times = 1) const;
-  /// Throws that error; `how` says what is different, and at which sizes.
+  /// What the program does otherwise at the sizes of the examples, where nothing decides but what it keeps from call to
+  /// call, or draws; empty when nothing.
+  std::string difference_at_examples() const;
+  /// Throws Error(trace) that says so; `how` says what is different, and at which sizes.
   [[noreturn]] static void refuse_state(const std::string& how);
+
+  /// Where an operator has refused, it may take sizes that are further away, as multiples: there the graph says itself
+  /// how far was looked.
+  void check_beyond();
+  /// Of each tensor among the inputs the sizes of the largest samples.
+  std::vector<std::vector<std::int64_t>> largest_tried() const;
+  /// Whether there is room for another run; once there is none, nothing is tried any more.
+  bool may_go_on() const;
 
   /// The runs that came through.
   const std::vector<std::unique_ptr<Sample>>& samples() const { return samples_; }
@@ -87,8 +93,12 @@ class SizeSearch {
   using Some = std::vector<std::uint32_t>;
   using Failures = std::vector<std::unique_ptr<Sample>>;  // of each culprit
   static constexpr std::size_t kNone = ~std::size_t{0};
-  static constexpr int kMostTieTries = 96;
 
+  void fix_rest(const Some& active);
+  bool may_explore() const;
+  bool take_suggested_step(std::uint32_t group, const Sample& failure, std::int64_t bad);
+  void exclude_ones(const Some& some, const Sample& all,
+                    const std::function<std::unique_ptr<Sample>(const Some&)>& try_ones);
   std::unique_ptr<Sample> attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through);
   std::unique_ptr<Sample> attempt_disguised(const GroupSizes& sizes);
   int choice_of(int round) const;
@@ -111,8 +121,6 @@ class SizeSearch {
   Some tie_needed(Some alike, const GroupSizes& sizes, std::uint32_t last);
   Some tie_some(const Some& alike, const GroupSizes& sizes, std::uint32_t last);
   bool tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last);
-  bool follow(Some (TieSearch::*tie)(), const Some& open, const Some& culprits, const Failures& failures,
-              std::uint32_t last);
   bool find_steps(const Some& some, const Sample& failure);
   bool widen_step(std::uint32_t group, std::uint32_t last);
   bool works_at(const Some& some, std::int64_t size, std::uint32_t last);
@@ -122,7 +130,6 @@ class SizeSearch {
   bool bound(std::uint32_t group, std::int64_t far);
   enum class Order { reversed, equal };
   GroupSizes in_order(const Some& some, Order order) const;
-  std::optional<GroupSizes> far_in_other_order(Some some);
   bool check_order(const Some& some, Order order, const std::function<bool(const Sample&)>& agrees, bool* is_refused);
   std::string reason(const Sample& failure) const;
   bool is_held_by_parameter(const Sample& failure) const;
@@ -134,16 +141,11 @@ class SizeSearch {
   const Disguise disguise_;
   bool may_disguise_ = true;
   bool has_computed_ = false;
-  bool has_gone_another_way_ = false;
+  std::uint64_t spent_ = 0;                                     // operators that all runs have taken
   const std::function<bool(const Sample&)>* agrees_ = nullptr;  // who says of a run that came through whether it did
   std::size_t disguised_ = kNone;                               // among the samples
   int round_ = 0;
   std::map<std::uint32_t, std::int64_t> slices_more_at_;  // a size of this group alone
-  std::vector<int> blamed_;                               // how often each group alone was another program
-  std::string last_reason_;                               // for which a sample did not come through
-  CallPlace last_place_;
-  int attempts_ = 0;
-  int tie_tries_ = kMostTieTries;  // that are left
 };
 
 }  // namespace fx::internal

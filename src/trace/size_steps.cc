@@ -36,7 +36,8 @@ bool SizeSearch::find_bound(std::uint32_t index, std::int64_t bad, const Sample&
   const SizeGroup before = groups_.groups[index];
   const std::int64_t towards = bad < before.size ? -1 : 1;
   const bool is_next = bad == before.size + towards || !works_at({index}, before.size + towards, last);
-  if ((is_next && !works_at({index}, before.size - towards, last)) || goes_in_steps(index, bad, last)) return false;
+  if (is_next && !works_at({index}, before.size - towards, last)) return false;
+  if (goes_in_steps(index, bad, last)) return false;
   SizeGroup& group = groups_.groups[index];
   if (!narrow_to(index, is_next ? before.size + towards : bad, failure, last, /*looks=*/true))
     return group = before, false;
@@ -106,7 +107,7 @@ bool SizeSearch::widen_step(std::uint32_t index, std::uint32_t last) {
 // sum, by which the program chooses. On the way from the examples to these sizes, how far they go together. What is
 // found bounds those of them that matter: two, or all. False when they do not go together at all.
 bool SizeSearch::narrow_together(const Some& some, const GroupSizes& sizes, const Sample& failure) {
-  constexpr std::int64_t kWay = 1 << 17;
+  constexpr std::int64_t kWay = 1 << 5;
   const std::uint32_t last = failure.failed_at();
   const auto at = [&](const Some& which, std::int64_t way) {
     GroupSizes result = groups_.examples();
@@ -121,7 +122,7 @@ bool SizeSearch::narrow_together(const Some& some, const GroupSizes& sizes, cons
     if (!works(at({some[i], some.back()}, kWay), last)) which = {some[i], some.back()};
   }
   std::int64_t good = 0, bad = kWay;
-  while (bad - good > 1) {
+  while (bad - good > 1 && may_explore()) {
     const std::int64_t middle = good + (bad - good) / 2;
     (works(at(which, middle), last) ? good : bad) = middle;
   }
@@ -159,7 +160,7 @@ bool SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees, std
   agrees_ = &agrees;
   groups_.may_go_far = true;
   bool is_fine = false;
-  for (int tries = 0; tries < kMostBounds && !is_fine; ++tries) {
+  for (int tries = 0; tries < kMostBounds && !is_fine && may_explore(); ++tries) {
     const Some active = groups_.free();
     const GroupSizes sizes = groups_.choose(active, 2);
     const std::unique_ptr<Sample> failure = attempt(sizes, Sample::kToTheEnd, &is_fine);
@@ -174,7 +175,6 @@ bool SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees, std
   }
   agrees_ = nullptr;
   groups_.may_go_far = false;
-  attempts_ = 0;  // these were none of the search's
   return true;
 }
 
@@ -197,9 +197,10 @@ bool SizeSearch::bound(std::uint32_t index, std::int64_t far) {
   if (does(far)) return false;
   if (good != group.size && !does(good)) good = group.size;  // it came through, but to what the graph has not
   const auto further = [&] { return good + std::max<std::int64_t>(good / 2 / group.step, 1) * group.step; };
-  while (further() < bad && does(further())) {
+  while (may_explore() && further() < bad && does(further())) {
   }
-  for (std::int64_t size = good; (size = good + (bad - good) / group.step / 2 * group.step) > good;) does(size);
+  for (std::int64_t size = good; may_explore() && (size = good + (bad - good) / group.step / 2 * group.step) > good;)
+    does(size);
   group.above = std::min(group.above, bad);
   group.above_said = group.above_said && is_said(*failure);
   group.highest = good;

@@ -12,7 +12,6 @@ namespace {
 using Values = SizeTerms::Values;
 
 constexpr std::size_t kLargestPool = 96;
-constexpr int kTimesReached = 2;  // a bound, by the samples
 
 bool all_equal(const Values& values) {
   return std::all_of(values.begin(), values.end(), [&](std::int64_t value) { return value == values.front(); });
@@ -65,9 +64,7 @@ SizeTerms::Id SizeTerms::make(SizeOp op, Id a, Id b) {
     return terms_[id].op == SizeOp::constant ? terms_[id].number : values_[id][i];
   };
   Values values;
-  const std::size_t count =
-      std::max({values_[a].size(), values_[b].size(), op > SizeOp::sqrt ? values_[pool_.front()].size() : 0});
-  for (std::size_t i = 0; i < count && op > SizeOp::sqrt; ++i) values.push_back(whole_of(op, real_value(a, i)));
+  const std::size_t count = std::max(values_[a].size(), values_[b].size());
   for (std::size_t i = 0; i < count && op < SizeOp::real; ++i) {
     const std::int64_t x = operand(a, i), y = operand(b, i);
     switch (op) {
@@ -142,7 +139,7 @@ std::optional<SizeTerms::Id> SizeTerms::explain(const Values& values) {
     const auto is_reached_again = [&](std::int64_t bound) {
       return std::count(values.begin(), values.end(), bound) > 1;
     };
-    reaches_bound_ = is_reached_again(*least) || is_reached_again(*most) || clamped(values, kTimesReached - 1);
+    reaches_bound_ = is_reached_again(*least) || is_reached_again(*most);
   }
   return id;
 }
@@ -151,43 +148,19 @@ std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
   if (const auto id = linear(values)) return id;
   if (const auto id = product(values, 1)) return id;
   if (const auto id = sum(values, /*with_offset=*/false)) return id;
-  std::optional<Id> id = parity(values);
-  if (!id) id = rounded(values, /*any_offset=*/false);
-  if (!id) id = fraction(values, Whole::down);
+  std::optional<Id> id = rounded(values, /*any_offset=*/false);
   if (!id) id = product(values, 2);
   if (!id) id = quotient(values);
   if (!id) id = sum(values, /*with_offset=*/true);
   if (!id) id = halves(values);
-  if (!id) id = pairs(values);
-  if (!id) id = windows(values);
   if (!id) id = rounded(values, /*any_offset=*/true);
-  if (!id) id = scaled_division(values);
-  if (!id) id = fraction(values, Whole::up_or_nearest);
   if (!id) id = bounded(values);
-  if (!id) id = shifted_remainder(values);
   if (!id) id = affine_in_product(values);
   if (!id) id = affine_in_grid(values);
   if (!id) id = affine_in_two(values);
-  if (!id) id = sum_of_three(values);
-  if (!id) id = scaled_quotient(values);
-  if (!id) id = real_multiple(values);
-  if (!id) id = clamped(values, kTimesReached);
   if (!id) id = product(values, 3);
   guessed_ = guessed_ || id;
   if (id) guesses_.insert(*id);
-  return id;
-}
-
-// What one term alone explains.
-std::optional<SizeTerms::Id> SizeTerms::of_one_size(const Values& values) {
-  if (const auto id = linear(values)) return id;
-  std::optional<Id> id = rounded(values, /*any_offset=*/false);
-  if (!id) id = fraction(values, Whole::down);
-  if (!id) id = windows(values);
-  if (!id) id = rounded(values, /*any_offset=*/true);
-  if (!id) id = scaled_division(values);
-  if (!id) id = fraction(values, Whole::up_or_nearest);
-  if (!id) id = real_multiple(values);
   return id;
 }
 
@@ -333,6 +306,23 @@ std::optional<SizeTerms::Id> SizeTerms::rounded(const Values& values, bool any_o
   return std::nullopt;
 }
 
+// The quotient, or what is left of it; a floor division where no sample tells them apart.
+std::optional<SizeTerms::Id> SizeTerms::truncated(const Values& values, Id whole, std::int64_t divisor) {
+  const Values& of = values_[whole];
+  bool is_quotient = true, is_rest = true, any_below = false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    is_quotient = is_quotient && values[i] == of[i] / divisor;
+    is_rest = is_rest && values[i] == of[i] - of[i] / divisor;
+    any_below = any_below || (of[i] < 0 && of[i] % divisor != 0);
+  }
+  if (!any_below || (!is_quotient && !is_rest)) return std::nullopt;
+  const Id zero = constant(0);
+  const Id above = make(SizeOp::max, floor_of(whole, divisor), zero);
+  const Id below = make(SizeOp::max, floor_of(make(SizeOp::sub, zero, whole), divisor), zero);
+  const Id quotient = make(SizeOp::sub, above, below);
+  return is_quotient ? quotient : make(SizeOp::sub, whole, quotient);
+}
+
 // Half of a difference, also where there is none, or of what is missing to a multiple, and the other half: how padding
 // is shared out.
 std::optional<SizeTerms::Id> SizeTerms::halves(const Values& values) {
@@ -355,7 +345,8 @@ std::optional<SizeTerms::Id> SizeTerms::halves(const Values& values) {
       if (const auto id = half_of(difference)) return id;
       if (const auto id = half_of(make(SizeOp::max, difference, constant(0)))) return id;
     }
-    for (std::int64_t unit = 2; unit <= kLargestDivisor; ++unit) {
+    const bool varies = std::set<std::int64_t>(values.begin(), values.end()).size() > 2;
+    for (std::int64_t unit = 2; unit <= kLargestDivisor && varies; ++unit) {
       if (const auto id = half_of(make(SizeOp::mod, make(SizeOp::sub, constant(0), a), constant(unit)))) return id;
     }
   }

@@ -3,8 +3,8 @@
 // A number is known by its values: one in the first trace, one in each sample. What it is made of are sizes of tensors
 // for which the program has asked by then, those of the inputs before all. Sizes with equal values are one term, that
 // of the earliest tensor. Explanations are tried from the simplest on: a size, a multiple and an offset, products,
-// sums and differences, floor and ceiling divisions, remainders, roundings, also of real multiples, and what is kept
-// between numbers; for real numbers quotients, roots and logarithms.
+// sums and differences, floor and ceiling divisions, remainders, and what is kept between numbers; for real numbers
+// multiples, quotients and roots.
 //
 // Cost: terms squared for each number that is not a size itself, terms cubed for those without explanation.
 #pragma once
@@ -36,11 +36,7 @@ enum class SizeOp : std::uint8_t {
   real_add,
   real_mul,
   truediv,
-  log,
-  sqrt,
-  floor,
-  ceil,
-  round
+  sqrt
 };
 
 /// Division and remainder as Python has them, rounded down.
@@ -50,9 +46,7 @@ inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
 }
 inline std::int64_t floor_remainder(std::int64_t a, std::int64_t b) { return a - floor_divide(a, b) * b; }
 /// Whether it has one operand.
-inline bool is_of_one(SizeOp op) { return op >= SizeOp::log; }
-/// A real number made whole, as the graph does it: for what is not negative.
-std::int64_t whole_of(SizeOp rounding, double number);
+inline bool is_of_one(SizeOp op) { return op == SizeOp::sqrt; }
 
 /// An expression: operands are terms made before it.
 struct SizeTerm {
@@ -97,11 +91,9 @@ class SizeTerms {
   struct Telling {
     std::uint32_t call;
     std::int64_t dim, size;
-    bool is_of_real = false;  ///< of what is rounded there
     auto operator<=>(const Telling&) const = default;
   };
-  /// Where rules that round a real multiple of a size, and explain what was seen as well, part from the divisions in
-  /// `explained`. Of sizes that `allows(call, dim, size)` lets be.
+  /// Next to the steps of what is divided in `explained`. Of sizes that `allows(call, dim, size)` lets be.
   std::vector<Telling> telling_sizes(
       const std::vector<Id>& explained,
       const std::function<bool(std::uint32_t, std::int64_t, std::int64_t)>& allows) const;
@@ -130,39 +122,22 @@ class SizeTerms {
   std::optional<Id> quotient(const Values& values);
   std::optional<Id> rounded(const Values& values, bool any_offset);
   std::optional<Id> division(const Values& values, Id term, bool any_offset);
-  std::optional<Id> scaled_division(const Values& values);
-  enum class Whole : std::uint8_t { down, up_or_nearest };
-  std::optional<Id> fraction(const Values& values, Whole whole);
-  std::optional<Id> parity(const Values& values);
   std::optional<Id> remainder(const Values& values, Id term);
-  std::optional<Id> shifted_remainder(const Values& values);
   static constexpr std::size_t kMostTerms = 12;  // to combine with each other
   std::vector<Id> first_of_pool(std::size_t most = kMostTerms) const;
   Values values_of_product(const std::vector<Id>& factors) const;
   std::optional<Id> affine_in_product(const Values& values);
   std::optional<Id> affine_in_grid(const Values& values);
   std::optional<Id> affine_in_two(const Values& values);
-  std::optional<Id> sum_of_three(const Values& values);
-  std::optional<Id> scaled_quotient(const Values& values);
   std::optional<Id> truncated(const Values& values, Id whole, std::int64_t divisor);
   std::optional<Id> halves(const Values& values);
-  std::optional<Id> pairs(const Values& values);
-  std::optional<Id> windows(const Values& values);
   std::optional<Id> bounded(const Values& values);
   std::optional<Id> bounded(const Values& values, Id term);
-  std::optional<Id> clamped(const Values& values, int times);
-  std::optional<Id> clamped(const Values& values, Id term, bool has_least, bool has_most, int times);
-  std::optional<Id> real_multiple(const Values& values);
-  std::optional<Id> of_one_size(const Values& values);
-  Id copy(const SizeTerms& from, Id id, Id size);
-  double real_value(Id id, std::size_t i) const;
   Number at_size(Id id, std::int64_t size) const;
   const SizeTerm* only_size(Id id) const;
-  bool is_division(const SizeTerm& term) const;
   std::optional<Id> scaled_product(const Reals& values);
   std::optional<Id> of_one_term(const Reals& values);
   std::optional<Id> real_of(const Reals& values);
-  std::optional<Id> function_of_one(const Reals& values);
   std::optional<Id> search(const Values& values);
 
   std::vector<SizeTerm> terms_;

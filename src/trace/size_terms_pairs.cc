@@ -1,9 +1,6 @@
-// How many pairs there are: n · (n - 1) / 2 of other elements, n · (n + 1) / 2 with each element itself; and what two
-// or three sizes make: j·a + k·b + c, a + b + c, a·b + c, k·a·b·c + d, k·a // b.
+// What two or three sizes make: j·a + k·b + c, a·b + c, k·a·b·c + d, and the parts of an image, (a // d)·(b // d).
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <utility>
 
 #include <fxgraph/trace/size_terms.h>
@@ -27,19 +24,6 @@ SizeTerms::Values scaled_values(std::int64_t factor, SizeTerms::Values values) {
 }
 
 }  // namespace
-
-std::optional<SizeTerms::Id> SizeTerms::pairs(const Values& values) {
-  const Values twice = scaled_values(2, values);
-  const std::vector<Id> pool = pool_;
-  for (const Id a : pool) {
-    for (const std::int64_t by : {-1, 1}) {
-      bool fits = true;
-      for (std::size_t i = 0; i < values.size() && fits; ++i) fits = values_[a][i] * (values_[a][i] + by) == twice[i];
-      if (fits) return floor_of(make(SizeOp::mul, a, offset(a, by)), 2);
-    }
-  }
-  return std::nullopt;
-}
 
 SizeTerms::Values SizeTerms::values_of_product(const std::vector<Id>& factors) const {
   Values product = values_[factors.front()];
@@ -121,52 +105,6 @@ std::optional<SizeTerms::Id> SizeTerms::affine_in_two(const Values& values) {
         if (!line || std::abs(line->scale) > kLargestFactor) continue;
         return make(SizeOp::add, scaled(pool[first], factor), make_affine(pool[second], *line));
       }
-    }
-  }
-  return std::nullopt;
-}
-
-// a + b + k·c + d, a - b + k·c + d
-std::optional<SizeTerms::Id> SizeTerms::sum_of_three(const Values& values) {
-  for (const Id a : first_of_pool()) {
-    const Values rest = difference(values, values_[a]);
-    for (const Id b : first_of_pool()) {
-      if (a == b) continue;
-      if (b > a) {
-        if (const auto c = linear(difference(rest, values_[b]))) return make(SizeOp::add, make(SizeOp::add, a, b), *c);
-      }
-      if (const auto c = linear(difference(rest, scaled_values(-1, values_[b]))))
-        return make(SizeOp::add, make(SizeOp::sub, a, b), *c);
-    }
-  }
-  return std::nullopt;
-}
-
-// By the only whole number that explains all values: how long a side is that keeps its ratio to one of so many.
-std::optional<SizeTerms::Id> SizeTerms::scaled_quotient(const Values& values) {
-  const std::vector<Id> pool = pool_;
-  for (const Id a : pool) {
-    for (const Id b : pool) {
-      if (a == b) continue;
-      double low = 1, high = std::numeric_limits<double>::max();
-      for (std::size_t i = 0; i < values.size() && low < high; ++i) {
-        const std::int64_t x = values_[a][i], y = values_[b][i];
-        if (x <= 0 || y <= 0 || values[i] < 0) {
-          high = 0;
-          break;
-        }
-        const double ratio = static_cast<double>(y) / static_cast<double>(x);
-        low = std::max(low, static_cast<double>(values[i]) * ratio);
-        high = std::min(high, static_cast<double>(values[i] + 1) * ratio);
-      }
-      const double factor = std::ceil(low - 1e-9);
-      if (!(factor < high) || factor > 1 << 20) continue;
-      ambiguous_ = ambiguous_ || factor + 1 < high;
-      const auto k = static_cast<std::int64_t>(factor);
-      bool fits = k > 1;
-      for (std::size_t i = 0; i < values.size() && fits; ++i)
-        fits = floor_divide(k * values_[a][i], values_[b][i]) == values[i];
-      if (fits) return make(SizeOp::floordiv, scaled(a, k), b);
     }
   }
   return std::nullopt;

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 
-#include <fxgraph/trace/real_rules.h>
 #include <fxgraph/trace/size_terms.h>
 
 namespace fx::internal {
@@ -41,6 +40,23 @@ constexpr RealForm kForms[] = {form(Shape::over, false),          form(Shape::ti
                                form(Shape::divided, false),       form(Shape::divided, true),
                                form(Shape::over_multiple, false), form(Shape::over_multiple, true)};
 
+constexpr double kOfFloat = 3e-7, kOfDouble = 1e-11;  // what they do not keep
+
+bool nearly(double a, double b) { return a == b || std::abs(a - b) <= kOfFloat * std::max(std::abs(a), std::abs(b)); }
+
+double tidy(double value) {
+  constexpr int kMostDigits = 9, kFewDigits = 4;
+  const double part = std::round(value * 64) / 64;
+  if (part != 0 && std::abs(value - part) <= kOfFloat * std::abs(part)) return part;
+  for (int digits = 1; digits <= kMostDigits; ++digits) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.*g", digits, value);
+    const double rounded = std::strtod(text.data(), nullptr);
+    if (std::abs(value - rounded) <= (digits <= kFewDigits ? kOfFloat : kOfDouble) * std::abs(value)) return rounded;
+  }
+  return value;
+}
+
 bool is_float(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
 
 // Whether `made`, as what is multiplied with it rounds it, is the number that was computed in float.
@@ -66,8 +82,7 @@ std::optional<SizeTerms::Id> SizeTerms::explain(const Reals& values) {
   }
   if (std::any_of(values.begin(), values.end(), [](double value) { return !std::isfinite(value); }))
     return std::nullopt;
-  std::optional<Id> id = real_of(values);
-  if (!id) id = function_of_one(values);
+  const std::optional<Id> id = real_of(values);
   if (!id) return std::nullopt;
   guessed_ = true;
   guesses_.insert(*id);
@@ -160,43 +175,6 @@ std::optional<SizeTerms::Id> SizeTerms::real_of(const Reals& values) {
         return make(SizeOp::truediv, top, offset(b, -less));
       }
     }
-  }
-  return std::nullopt;
-}
-
-double SizeTerms::real_value(Id id, std::size_t i) const {
-  const SizeTerm& term = terms_[id];
-  switch (term.op) {
-    case SizeOp::constant: return static_cast<double>(term.number);
-    case SizeOp::real: return term.real;
-    case SizeOp::real_mul: return real_value(term.a, i) * real_value(term.b, i);
-    case SizeOp::truediv: return real_value(term.a, i) / real_value(term.b, i);
-    default: return static_cast<double>(values_[id][i]);
-  }
-}
-
-// A whole number made of a real multiple of a size, in double as C++ does it: of several rules, the plainest.
-std::optional<SizeTerms::Id> SizeTerms::real_multiple(const Values& values) {
-  for (const Id term : first_of_pool()) {
-    if (terms_[term].op != SizeOp::size) continue;
-    std::vector<RealRule> rules = real_rules(values_[term], values);
-    std::erase_if(rules, [](const RealRule& rule) {
-      return rule.in != RealRule::In::as_double || rule.rounding == RealRule::Rounding::to_even;
-    });
-    if (rules.empty()) continue;
-    const auto weight = [](const RealRule& rule) {
-      const auto digits_beyond = [&](double of_one) { return std::abs(std::remainder(rule.factor, of_one)) > 1e-12; };
-      return std::tuple(std::abs(rule.shift), digits_beyond(0.01), digits_beyond(0.05), digits_beyond(0.1),
-                        rule.divides, rule.rounding);
-    };
-    const RealRule& rule = *std::min_element(
-        rules.begin(), rules.end(), [&](const RealRule& a, const RealRule& b) { return weight(a) < weight(b); });
-    const Id multiple = make(rule.divides ? SizeOp::truediv : SizeOp::real_mul, term, real(rule.factor));
-    using Rounding = RealRule::Rounding;
-    const SizeOp rounding = rule.rounding == Rounding::down ? SizeOp::floor
-                            : rule.rounding == Rounding::up ? SizeOp::ceil
-                                                            : SizeOp::round;
-    return offset(make(rounding, multiple, multiple), rule.shift);
   }
   return std::nullopt;
 }

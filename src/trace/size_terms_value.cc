@@ -24,23 +24,12 @@ Number number_of(SizeOp op, const Number& a, const Number& b) {
     case SizeOp::real_add: return real_number(a.real + b.real);
     case SizeOp::real_mul: return real_number(a.real * b.real);
     case SizeOp::truediv: return b.real == 0 ? Number() : real_number(a.real / b.real);
-    case SizeOp::log: return a.real <= 0 ? Number() : real_number(std::log(a.real));
     case SizeOp::sqrt: return a.real < 0 ? Number() : real_number(std::sqrt(a.real));
-    case SizeOp::floor:
-    case SizeOp::ceil:
-    case SizeOp::round: return a.real < 0 ? Number() : whole_number(whole_of(op, a.real));
     default: return {};
   }
 }
 
 }  // namespace
-
-// Cut off, as the graph can in every format it is written to.
-std::int64_t whole_of(SizeOp rounding, double number) {
-  if (rounding == SizeOp::round) number += 0.5;
-  const auto below = static_cast<std::int64_t>(number);
-  return below + (rounding == SizeOp::ceil && number > static_cast<double>(below) ? 1 : 0);
-}
 
 std::vector<Number> SizeTerms::evaluate(const std::function<std::int64_t(std::uint32_t, std::int64_t)>& size_of) const {
   std::vector<Number> values;

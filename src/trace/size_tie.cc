@@ -1,141 +1,163 @@
 #include <fxgraph/trace/size_tie.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cctype>
 
+#include <fxgraph/support/error.h>
 #include <fxgraph/trace/size_terms.h>
 
 namespace fx::internal {
-namespace {
 
-constexpr std::int64_t kLargestFactor = 64;
-constexpr std::int64_t kLargestFactorOfTwo = 16;  // of a product
-constexpr std::int64_t kLargestOffset = 8;        // of a size itself
-constexpr std::int64_t kLargestOffsetOfMore = 2;  // of multiples, sums and products
-constexpr std::int64_t kMostOffsets = 8;          // for a divisor up to this all offsets are tried
+std::vector<std::uint32_t> SizeTie::of() const {
+  std::vector<std::uint32_t> groups;
+  for (const Part& part : parts) {
+    const auto group = static_cast<std::uint32_t>(part.number);
+    if (part.op == Op::size && std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+  }
+  return groups;
+}
 
-}  // namespace
+void SizeTie::replace(std::uint32_t group, std::uint32_t by) {
+  for (Part& part : parts) {
+    if (part.op == Op::size && part.number == group) part.number = by;
+  }
+}
 
 std::int64_t SizeTie::value(const std::vector<std::int64_t>& sizes) const {
-  return build<std::int64_t>([&](std::uint32_t group) { return sizes[group]; },
-                             [](std::int64_t number) { return number; },
-                             [](Op op, std::int64_t a, std::int64_t b) {
-                               return op == Op::add ? a + b : op == Op::mul ? a * b : floor_divide(a, b);
-                             });
+  bool is_known = true;
+  const auto combine = [&](Op op, std::int64_t a, std::int64_t b) -> std::int64_t {
+    switch (op) {
+      case Op::add: return a + b;
+      case Op::sub: return a - b;
+      case Op::mul: return a * b;
+      default: is_known = is_known && b != 0; return b == 0 ? 0 : floor_divide(a, b);
+    }
+  };
+  const auto value = build<std::int64_t>([&](std::uint32_t group) { return sizes[group]; },
+                                         [](std::int64_t number) { return number; }, combine);
+  return is_known ? value : -1;
 }
 
-namespace {
-
-// A text and how tightly it binds, by the place of its operator among these.
-struct Words {
-  std::string text;
-  int binds;
-};
-constexpr int kSum = 0, kQuotient = 1, kProduct = 2, kAtom = 3;
-
-std::string in_brackets_below(int binds, const Words& words) {
-  return words.binds < binds ? "(" + words.text + ")" : words.text;
-}
-
-Words joined_words(SizeTie::Op op, const Words& a, const Words& b) {
-  if (op == SizeTie::Op::floordiv) return {in_brackets_below(kAtom, a) + " // " + b.text, kQuotient};
-  if (op == SizeTie::Op::mul) {
-    const bool is_number = b.binds == kAtom && std::isdigit(static_cast<unsigned char>(b.text.front()));
-    const Words &first = is_number ? b : a, &second = is_number ? a : b;
-    return {in_brackets_below(kProduct, first) + " * " + in_brackets_below(kProduct, second), kProduct};
-  }
-  const bool is_negative = b.text.front() == '-';
-  return {in_brackets_below(kSum, a) + (is_negative ? " - " + b.text.substr(1) : " + " + in_brackets_below(kSum, b)),
-          kSum};
-}
-
-}  // namespace
-
+// A text, and how tightly it binds: sums 0, quotients 1, products 2, all else 3.
 std::string SizeTie::str(const std::function<std::string(std::uint32_t)>& name) const {
+  struct Words {
+    std::string text;
+    int binds;
+  };
+  const auto in_brackets_below = [](int binds, const Words& words) {
+    return words.binds < binds ? "(" + words.text + ")" : words.text;
+  };
   return build<Words>(
              [&](std::uint32_t group) {
-               return Words{name(group), kAtom};
+               return Words{name(group), 3};
              },
              [](std::int64_t number) {
-               return Words{std::to_string(number), kAtom};
+               return Words{std::to_string(number), 3};
              },
-             joined_words)
+             [&](Op op, const Words& a, const Words& b) {
+               const int binds = op == Op::floordiv ? 1 : op == Op::mul ? 2 : 0;
+               const char* sign = op == Op::add ? " + " : op == Op::sub ? " - " : op == Op::mul ? " * " : " // ";
+               const int left = op == Op::floordiv ? 3 : binds,
+                         right = op == Op::floordiv ? 3 : binds + (op == Op::sub);
+               return Words{in_brackets_below(left, a) + sign + in_brackets_below(right, b), binds};
+             })
       .text;
 }
 
-// ── What a size may be ────────────────────────────────────────────────────────────────────────────────────────────
+namespace {
 
-std::vector<SizeTie> pair_ties(std::int64_t size, SizedGroup a, SizedGroup b) {
-  std::vector<SizeTie> ties;
-  const std::int64_t product = a.size * b.size;
-  for (std::int64_t offset = 0; offset <= kLargestOffsetOfMore && product > 1; ++offset) {
-    const std::int64_t factor = (size - offset) / product;
-    const bool is_plain = offset == 0 || factor == 1;
-    if (factor >= 1 && factor <= kLargestFactorOfTwo && factor * product == size - offset && is_plain)
-      ties.push_back({.of = {a.group, b.group}, .is_product = true, .factor = factor, .offset = offset});
+class TieParser {
+ public:
+  TieParser(std::string_view text, const std::vector<std::string>& names) : text_(text), names_(names) {}
+
+  DeclaredTie parse() {
+    const auto group = name();
+    if (!group) fail("the name of a dimension");
+    if (!take("=")) fail("'='");
+    sum();
+    skip();
+    if (at_ != text_.size()) fail("an operator, + - * or //,");
+    return {*group, {std::move(parts_)}};
   }
-  const std::int64_t offset = size - a.size - b.size;
-  if (offset >= 0 && offset <= kLargestOffsetOfMore) ties.push_back({.of = {a.group, b.group}, .offset = offset});
-  return ties;
-}
 
-std::vector<SizeTie> area_ties(std::int64_t size, SizedGroup height, SizedGroup width) {
-  std::vector<SizeTie> ties;
-  for (const std::int64_t part : {1, 2, 4, 8, 16, 32, 14, 7, 3}) {
-    for (const std::int64_t up : {std::int64_t{0}, part - 1}) {
-      SizeTie tie{.of = {height.group, width.group}, .is_product = true, .part = part, .part_offset = up};
-      const std::int64_t area = ((height.size + up) / part) * ((width.size + up) / part);
-      for (std::int64_t factor = 1; factor <= kLargestFactorOfTwo && area > 1; ++factor) {
-        for (const std::int64_t offset : {0, 1}) {
-          if (factor * area + offset != size) continue;
-          tie.factor = factor;
-          tie.offset = offset;
-          ties.push_back(tie);
-        }
-      }
-      if (part == 1) break;
+ private:
+  using Op = SizeTie::Op;
+  static constexpr int kDeepest = 64;  // brackets
+
+  [[noreturn]] void fail(const std::string& wanted) const {
+    throw Error(ErrorKind::invalid_argument, "Sizes::tied(\"" + std::string(text_) + "\"): " + wanted +
+                                                 " is missing at column " + std::to_string(at_ + 1) +
+                                                 "; write it as \"mask[1] = x[1] + cache[1]\"");
+  }
+  void skip() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+  bool take(std::string_view word) {
+    skip();
+    if (text_.substr(at_, word.size()) != word) return false;
+    at_ += word.size();
+    return true;
+  }
+  // The longest that fits: `x[1]` and `x[12]`, `xs[0].size(1)`.
+  std::optional<std::uint32_t> name() {
+    skip();
+    std::optional<std::uint32_t> found;
+    for (std::uint32_t i = 0; i < names_.size(); ++i) {
+      const bool fits = !names_[i].empty() && text_.substr(at_, names_[i].size()) == names_[i];
+      if (fits && (!found || names_[i].size() > names_[*found].size())) found = i;
+    }
+    if (found) at_ += names_[*found].size();
+    return found;
+  }
+  void sum() {
+    product();
+    for (;;) {
+      const Op op = take("+") ? Op::add : take("-") ? Op::sub : Op::size;
+      if (op == Op::size) return;
+      product();
+      parts_.push_back({op});
     }
   }
-  return ties;
-}
-
-std::vector<SizeTie> affine_ties(std::int64_t size, SizedGroup of) {
-  std::vector<SizeTie> ties;
-  for (std::int64_t factor = 1; factor <= kLargestFactor; ++factor) {
-    const std::int64_t offset = size - factor * of.size;
-    // What is less is said of the other: n - 1 of m is m + 1 of n.
-    const std::int64_t most = factor == 1 ? kLargestOffset : offset == 0 || factor <= 4 ? kLargestOffsetOfMore : 0;
-    if (offset <= most && offset >= (factor == 1 ? 1 : -1))
-      ties.push_back({.of = {of.group}, .factor = factor, .offset = offset});
-  }
-  std::stable_sort(ties.begin(), ties.end(), [](const SizeTie& a, const SizeTie& b) {
-    return std::abs(a.offset) * kLargestFactor + a.factor < std::abs(b.offset) * kLargestFactor + b.factor;
-  });
-  return ties;
-}
-
-std::vector<SizeTie> quotient_ties(std::int64_t size, SizedGroup of) {
-  std::vector<SizeTie> ties;
-  if (of.size <= size) return ties;
-  std::vector<std::int64_t> divisors = {80, 96, 100, 128, 160, 200, 240, 256, 300, 320, 400, 480, 512, 640, 1024};
-  for (std::int64_t each = 2; each <= kLargestFactor; ++each) divisors.push_back(each);
-  const auto add = [&](std::int64_t divisor, std::int64_t offset) {
-    if (floor_divide(of.size + offset, divisor) == size)
-      ties.push_back({.of = {of.group}, .offset = offset, .divisor = divisor});
-  };
-  for (const std::int64_t divisor : divisors) {
-    for (const std::int64_t offset : {std::int64_t{0}, divisor - 1, divisor}) add(divisor, offset);
-    for (std::int64_t offset = -divisor; offset < divisor - 1 && divisor <= kMostOffsets; ++offset) {
-      if (offset != 0) add(divisor, offset);
+  void product() {
+    atom();
+    for (;;) {
+      const Op op = take("//") ? Op::floordiv : take("*") ? Op::mul : Op::size;
+      if (op == Op::size) return;
+      atom();
+      parts_.push_back({op});
     }
   }
-  const auto rank = [](const SizeTie& tie) {
-    const bool is_power = (tie.divisor & (tie.divisor - 1)) == 0;
-    const int kind = tie.offset == 0 ? 0 : tie.offset == tie.divisor - 1 ? 1 : tie.offset == tie.divisor ? 2 : 3;
-    return std::tuple(kind, is_power ? 0 : tie.divisor % 10 == 0 ? 1 : 2, tie.divisor, std::abs(tie.offset));
-  };
-  std::stable_sort(ties.begin(), ties.end(), [&](const SizeTie& a, const SizeTie& b) { return rank(a) < rank(b); });
-  return ties;
+  void atom() {
+    if (take("(")) {
+      if (++depth_ > kDeepest) fail("an expression with fewer brackets");
+      sum();
+      --depth_;
+      if (!take(")")) fail("')'");
+      return;
+    }
+    if (const auto group = name()) {
+      parts_.push_back({Op::size, *group});
+      return;
+    }
+    std::int64_t number = 0;
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && at_ < begin + 9 && std::isdigit(static_cast<unsigned char>(text_[at_])))
+      number = 10 * number + (text_[at_++] - '0');
+    if (at_ == begin) fail("a number, or a dimension of an input,");
+    parts_.push_back({Op::number, number});
+  }
+
+  const std::string_view text_;
+  const std::vector<std::string>& names_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+  std::vector<SizeTie::Part> parts_;
+};
+
+}  // namespace
+
+DeclaredTie parse_tie(std::string_view text, const std::vector<std::string>& names) {
+  return TieParser(text, names).parse();
 }
 
 }  // namespace fx::internal

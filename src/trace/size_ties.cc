@@ -1,5 +1,4 @@
-// The parts of a SizeSearch that tie what does not vary alone: to dimensions of the same size, or to expressions of
-// others' sizes.
+// The parts of a SizeSearch that tie what does not vary alone to dimensions of the same size.
 #include <fxgraph/trace/size_search.h>
 
 #include <algorithm>
@@ -105,40 +104,16 @@ SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupS
     for (std::size_t i = 1; i < alike.size() && tied.empty(); ++i) {
       if (tie_all({first, alike[i]}, sizes, last)) tied = {first, alike[i]};
     }
-    const int attempts = attempts_;  // the search's own
     if (tied.empty() && alike.size() > 2) tied = tie_one_by_one(alike, sizes, last);
     if (tied.empty() && alike.size() > 2) tied = tie_needed(alike, sizes, last);
     alike.resize(std::max(num_culprits, std::size_t{1}));
     if (tied.empty()) tied = tie_some(alike, sizes, last);
-    attempts_ = attempts;
     if (tied.empty() && alike.size() > 2 && tie_all(alike, sizes, last)) tied = alike;
     if (tied.empty()) left.push_back(first), tied = {first};
     std::erase_if(culprits,
                   [&](std::uint32_t each) { return std::find(tied.begin(), tied.end(), each) != tied.end(); });
   }
   return left;
-}
-
-// Of the culprits that are open, those at which the program threw: what runs on, but not as before, follows no rule.
-bool SizeSearch::follow(Some (TieSearch::*tie)(), const Some& open, const Some& culprits, const Failures& failures,
-                        std::uint32_t last) {
-  Some stuck;
-  for (std::size_t i = 0; i < culprits.size(); ++i) {
-    const bool is_open = std::find(open.begin(), open.end(), culprits[i]) != open.end();
-    if (is_open && !groups_.groups[culprits[i]].fixed && failures[i]->threw() && !is_held_by_parameter(*failures[i]))
-      stuck.push_back(culprits[i]);
-  }
-  const int attempts = attempts_;  // the search's own
-  TieSearch ties(
-      groups_, stuck, groups_.independent(), [&](const GroupSizes& sizes) { return works(sizes, last); }, tie_tries_);
-  const Some tied = (ties.*tie)();
-  attempts_ = attempts;
-  for (std::size_t i = 0; i < culprits.size(); ++i) {
-    SizeGroup& group = groups_.groups[culprits[i]];
-    if (group.why.empty() && std::find(tied.begin(), tied.end(), culprits[i]) != tied.end())
-      group.why = reason(*failures[i]), group.where = failures[i]->where();
-  }
-  return !tied.empty();
 }
 
 }  // namespace fx::internal

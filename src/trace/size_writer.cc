@@ -12,7 +12,7 @@ namespace {
 
 Symbol target_of(SizeOp op) {
   static const Symbol kAdd("operator.add"), kSub("operator.sub"), kMul("operator.mul"), kFloorDiv("operator.floordiv"),
-      kMod("operator.mod"), kTrueDiv("operator.truediv"), kSqrt("math.sqrt"), kLog("math.log"), kMin("prim::min.int"),
+      kMod("operator.mod"), kTrueDiv("operator.truediv"), kSqrt("math.sqrt"), kMin("prim::min.int"),
       kMax("prim::max.int");
   switch (op) {
     case SizeOp::add:
@@ -22,7 +22,6 @@ Symbol target_of(SizeOp op) {
     case SizeOp::mod: return kMod;
     case SizeOp::truediv: return kTrueDiv;
     case SizeOp::sqrt: return kSqrt;
-    case SizeOp::log: return kLog;
     case SizeOp::min: return kMin;
     case SizeOp::max: return kMax;
     default: return kMul;
@@ -70,8 +69,6 @@ Node& SizeWriter::make(SizeTerms::Id id) {
   Node* node = nullptr;
   if (term.op == SizeOp::size) {
     node = &size_node(term);
-  } else if (term.op > SizeOp::sqrt) {
-    node = &rounded(term);
   } else {
     std::vector<Argument> args = {argument(term.a)};
     if (!is_of_one(term.op)) args.push_back(argument(term.b));
@@ -79,23 +76,6 @@ Node& SizeWriter::make(SizeTerms::Id id) {
   }
   nodes_.emplace(id, node);
   return *node;
-}
-
-// By what all formats have: cutting off. One more where something is cut off, for what is rounded up; what is left of a
-// double is then a multiple of 2^-53.
-Node& SizeWriter::rounded(const SizeTerm& term) {
-  static const Symbol kTrunc("math.trunc");
-  constexpr double kFinest = 9007199254740992.0;
-  const auto call = [this](Symbol target, const std::vector<Argument>& args) -> Argument {
-    return Argument(graph_.call_function(target, args));
-  };
-  Argument number = argument(term.a);
-  if (term.op == SizeOp::round) number = call(target_of(SizeOp::real_add), {number, 0.5});
-  Node& below = graph_.call_function(kTrunc, {number});
-  if (term.op != SizeOp::ceil) return below;
-  const Argument rest = call(target_of(SizeOp::sub), {number, Argument(below)});
-  const Argument any = call(kTrunc, {call(target_of(SizeOp::mul), {rest, kFinest})});
-  return call(target_of(SizeOp::add), {Argument(below), call(target_of(SizeOp::min), {any, 1})}).node();
 }
 
 void SizeWriter::write() {
@@ -230,6 +210,7 @@ class SizeAssertions {
                                [](std::int64_t number) { return Argument(number); },
                                [this](SizeTie::Op op, const Argument& a, const Argument& b) {
                                  const char* const target = op == SizeTie::Op::add   ? "operator.add"
+                                                            : op == SizeTie::Op::sub ? "operator.sub"
                                                             : op == SizeTie::Op::mul ? "operator.mul"
                                                                                      : "operator.floordiv";
                                  return Argument(graph_.call_function(target, {a, b}));
@@ -273,7 +254,7 @@ class SizeAssertions {
 
   void write_tie(const SizeGroup& group) {
     std::vector<std::uint32_t> named = group.dimensions;
-    for (const std::uint32_t of : group.follows->of) named.push_back(first_of(of));
+    for (const std::uint32_t of : group.follows->of()) named.push_back(first_of(of));
     if (!is_written(named)) return;
     const auto at = graph_.inserting_after(last_of(named));
     const std::uint32_t first = group.dimensions.front();

@@ -53,7 +53,6 @@ class SizeWriter {
   Argument argument(SizeTerms::Id term);
   Node& make(SizeTerms::Id term);
   Node& size_node(const SizeTerm& term);
-  Node& rounded(const SizeTerm& term);
   void rewrite_call(const Replacement* first, const Replacement* last);
   void rewrite_constant(const Constant& constant);
 

@@ -28,6 +28,11 @@ void TraceLog::made(Node& node) {
   index_by_id_[node.id()] = size() - 1;
 }
 
+void TraceLog::note_rank_query(const Node& node) {
+  const std::uint32_t of = index_of(node);
+  if (rank_questions_.empty() || rank_questions_.back().of != of) rank_questions_.push_back({of, size()});
+}
+
 void TraceLog::asked(const Node& node) {
   const std::uint32_t of = index_of(node);
   if (questions_.empty() || questions_.back().of != of) questions_.push_back({of, size()});

@@ -33,7 +33,7 @@ class TraceLog final : public TraceFollower {
   void made(Node& node) override;
   void returns_list(std::size_t length) override { calls_.back().list_length = length; }
   void asked(const Node& node) override;
-  void asked_rank() override { asks_rank_ = true; }
+  void note_rank_query(const Node& node) override;
   void refused(const std::exception&) override { meets_errors_ = true; }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(calls_.size()); }
@@ -55,11 +55,13 @@ class TraceLog final : public TraceFollower {
   /// The same of the node with this id.
   std::uint32_t index_of(std::uint32_t id) const { return index_by_id_[id]; }
   const std::vector<Question>& questions() const { return questions_; }
+  /// Those for its number of dimensions.
+  const std::vector<Question>& rank_questions() const { return rank_questions_; }
   /// Whether an operator refused the shapes, and the program went on: which do so is a question for sizes.
   bool meets_errors() const { return meets_errors_; }
   /// Whether the program may do something else for another number of dimensions: it has asked for that, or for sizes,
   /// which count from either end.
-  bool asks_rank() const { return asks_rank_ || meets_errors_ || !questions_.empty(); }
+  bool asks_rank() const { return !rank_questions_.empty() || meets_errors_ || !questions_.empty(); }
   /// The operator that was about to run when call `i` was made: the call itself, or the one that it fetches a tensor
   /// for.
   std::uint32_t operator_at(std::uint32_t i) const;
@@ -70,9 +72,8 @@ class TraceLog final : public TraceFollower {
   std::vector<Call> calls_;
   std::vector<Argument> arguments_;
   std::vector<std::uint32_t> index_by_id_;
-  std::vector<Question> questions_;
+  std::vector<Question> questions_, rank_questions_;
   std::vector<bool> inside_leaf_;
-  bool asks_rank_ = false;
   bool meets_errors_ = false;
 };
 

@@ -42,6 +42,7 @@
 #include <fxgraph/trace/second_call.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/sizes.h>
+#include <fxgraph/trace/state_member.h>
 
 namespace fx {
 
@@ -83,9 +84,10 @@ struct TraceOptions {
   /// Traces a module once more in its other mode, so that dropout follows train() and eval(), and what cannot follow is
   /// refused when it is switched; see trace/mode_switch.h.
   bool follow_mode = true;
-  /// Members that are registered nowhere and that forward replaces, by the names that they get as buffers of the
-  /// GraphModule: the graph writes them at its end. They must be defined, and keep their shapes.
-  std::vector<std::pair<std::string, torch::Tensor*>> state{};
+  /// Members that are registered nowhere and that forward changes. They are put back after each run of the program.
+  /// Tensors that are defined become buffers of the GraphModule of these names, which the graph writes at its end; they
+  /// keep their shapes.
+  std::vector<std::pair<std::string, StateMember>> state{};
   /// For which sizes of the inputs the trace is to hold, when there are examples.
   Sizes sizes = {};
 };

@@ -20,9 +20,6 @@ Tensor of_each_step(Tensor x, Tensor y) { return x.sum(2).sum(0) * y + x.size(0)
 Tensor several(Tensor x, Tensor square, Tensor turned, Tensor row) {
   return (x * row.unsqueeze(1)).matmul(square) + turned.t();
 }
-Tensor three_and_three(Tensor x, Tensor y, Tensor z, Tensor w) {
-  return (torch::stack({x, y.t()}).sum(0) * z.unsqueeze(0)).sum(1) * w;
-}
 Tensor far_from_each_other(Tensor x, Tensor y) { return x.sum(0) * x.size(0) + y.sum() * y.size(0); }
 Tensor pairs_beside(Tensor x, Tensor y) { return x.view({-1, 2}).sum() + y * y.size(0); }
 Tensor outer(Tensor x, Tensor y) { return x.unsqueeze(1) + y.unsqueeze(0); }
@@ -52,8 +49,6 @@ const ShapedProgram kCases[] = {
             {{{2, 5, 8}, {5}}, {{7, 3, 1}, {3}}}, {{{2, 5, 8}, {2}}}),
     program("several", several, {{4, 4}, {4, 4}, {4, 4}, {4}}, {"arg_0[0] = arg_2[1] = arg_3[0] free"},
             {{{2, 5}, {5, 5}, {5, 2}, {2}}, {{7, 3}, {3, 3}, {3, 7}, {7}}}, {{{2, 5}, {5, 5}, {5, 2}, {5}}}),
-    program("three_and_three", three_and_three, {{4, 4}, {4, 4}, {4}, {4}}, {},
-            {{{2, 5}, {5, 2}, {5}, {2}}, {{7, 3}, {3, 7}, {3}, {7}}}, {{{2, 5}, {5, 2}, {2}, {5}}}),
     program("far_from_each_other", far_from_each_other, {{4, 4}, {4}}, {"x[0] free", "x[1] free", "y[0] free"},
             {{{2, 5}, {7}}, {{7, 1}, {1}}}),
     program("pairs_beside", pairs_beside, {{6, 6}, {6}}, {"x[0] free", "x[1] free in steps of 2", "y[0] free"},

@@ -174,25 +174,6 @@ TEST(FoundInPublic, LayersAsManyAsSequences) {
   }
 }
 
-// ── Assertions ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-// What a failed one leaves on the stack is never destroyed, and nothing that the module keeps.
-struct EvenOnly : torch::nn::Module {
-  Tensor forward(Tensor x) {
-    const Tensor y = linear(x);
-    if (x.size(0) % 2 != 0) std::abort();  // as assert() does
-    return y + 1;
-  }
-  torch::nn::Linear linear = register_module("linear", torch::nn::Linear(3, 3));
-};
-
-TEST(FoundInPublic, AssertionsOfModules) {
-  const auto net = std::make_shared<EvenOnly>();
-  const auto traced = symbolic_trace(net, {torch::rand({4, 3})});
-  EXPECT_TRUE(testing::same_value(traced->forward(torch::ones({6, 3})), net->forward(torch::ones({6, 3})), 1e-6));
-  EXPECT_THROW(traced->forward(torch::ones({5, 3})), Error);
-}
-
 // ── Calls whose results nobody takes ─────────────────────────────────────────────────────────────────────────────────
 
 struct UnusedNorm : torch::nn::Module {

@@ -111,6 +111,33 @@ inline std::string difference(const CallResult& a, const CallResult& b) {
   return {};
 }
 
+/// What a trace has done to `traced`: to what is registered, and, when it came through, to what the module does. What a
+/// program keeps elsewhere is as after the runs that were made. `other` is like it was.
+template <typename Module, typename Call>
+std::string damage(Module& traced, Module& other, bool came_through, Call&& call, const std::vector<Inputs>& inputs) {
+  const auto is_same = [](const auto& ours, const auto& theirs) {
+    for (const auto& item : theirs) {
+      const torch::Tensor* found = ours.find(item.key());
+      if (!found || is_proxy(*found) || !same_value(*found, item.value(), 0)) return false;
+    }
+    return true;
+  };
+  if (!is_same(traced.named_parameters(), other.named_parameters())) return "parameters";
+  if (!is_same(traced.named_buffers(), other.named_buffers())) return "buffers";
+  for (int round = 0; round < 2; ++round) {
+    for (const Inputs& each : inputs) {
+      const CallResult ours = call_and_differentiate([&](Inputs& in) { return call(traced, in); }, each, traced);
+      const CallResult theirs = call_and_differentiate([&](Inputs& in) { return call(other, in); }, each, other);
+      if (!came_through && ours.is_fx) continue;  // what only a run at other sizes has left says so
+      if (ours.error.empty() != theirs.error.empty())
+        return "one throws: " + (ours.error + theirs.error).substr(0, 200);
+      if (!came_through) continue;
+      if (const std::string how = difference(ours, theirs); !how.empty()) return how;
+    }
+  }
+  return {};
+}
+
 /// Traces modules that `make` makes, all alike, and says how that went: "right", "refused: …", or, with a capital
 /// letter, how it was wrong. `call` calls the module's forward.
 template <typename Make, typename Call>
@@ -146,18 +173,8 @@ std::string honesty(Make&& make, Call&& call, const std::vector<Inputs>& inputs,
   }
   if (torch::rand({1}).template item<double>() != expected_random) return "Damaged: the random generator; " + verdict;
   if (traced->is_training() != twin->is_training()) return "Damaged: the mode; " + verdict;
-  {
-    const auto other = fresh();
-    std::string how;
-    for (int round = 0; round < 2 && how.empty(); ++round) {
-      for (const Inputs& each : inputs) {
-        const CallResult ours = call_and_differentiate([&](Inputs& in) { return call(*traced, in); }, each, *traced);
-        const CallResult theirs = call_and_differentiate([&](Inputs& in) { return call(*other, in); }, each, *other);
-        if (how.empty()) how = difference(ours, theirs);
-      }
-    }
-    if (!how.empty()) return "Damaged: " + how + "; " + verdict;
-  }
+  if (const std::string how = damage(*traced, *fresh(), gm != nullptr, call, inputs); !how.empty())
+    return "Damaged: " + how + "; " + verdict;
   if (!gm) return verdict;
   for (const bool other_mode : {false, true}) {
     const auto again = fresh(), reference = fresh();
@@ -179,12 +196,6 @@ std::string honesty(Make&& make, Call&& call, const std::vector<Inputs>& inputs,
     if (how != "right") return (other_mode ? how + " (in the other mode)" : how);
   }
   return verdict;
-}
-
-/// What cannot be put back is refused, and the module works on from where the trace has left it.
-inline bool is_moved_on(const std::string& verdict) {
-  return verdict.starts_with("Damaged: ") && verdict.find("one throws") == verdict.npos &&
-         verdict.find("; refused: ") != verdict.npos;
 }
 
 inline bool is_honest(const std::string& verdict) {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "tests/trace/trace_testing.h"
+#include "tests/trace/sizes_testing.h"
 
 namespace fx::later_calls_test {
 
@@ -15,14 +15,7 @@ using torch::Tensor;
 Tensor either(bool late, const Tensor& x) { return late ? x * 2 : x + 1; }
 
 struct Counts : torch::nn::Module {
-  int calls = 0;  // where it lies: in what torch::nn::Module leaves free at its end
-  Tensor forward(Tensor x) {
-    ++calls;
-    return x * 2;
-  }
-};
-struct CountsInByte : torch::nn::Module {
-  signed char calls = 0;
+  int calls = 0;
   Tensor forward(Tensor x) {
     ++calls;
     return x * 2;
@@ -54,28 +47,12 @@ struct DecidesByElement : torch::nn::Module {
   Tensor forward(Tensor x) { return either(++counts[1] > 3, x); }
 };
 
-struct CountsBesideAVector : torch::nn::Module {
-  std::vector<double> history;
-  std::int64_t step = 0;
-  Tensor forward(Tensor x) {
-    history.push_back(1);
-    return either(++step > 500, x);
-  }
-};
 struct CountsBesideAMap : torch::nn::Module {
   std::int64_t before = 0;
   std::map<int, double> history;
   Tensor forward(Tensor x) {
     history[static_cast<int>(history.size())] = 1;
     return either(++before > 500, x);
-  }
-};
-struct CountsBesideAString : torch::nn::Module {
-  std::string log = std::string(100, ' ');
-  std::int64_t step = 0;
-  Tensor forward(Tensor x) {
-    log += "a step more";
-    return either(++step > 500, x);
   }
 };
 struct CountsNothing : torch::nn::Module {
@@ -98,22 +75,13 @@ std::string refusal(Args... args) {
   return testing::error_thrown_by([&] { symbolic_trace(module, {torch::rand({2, 3})}); }).what();
 }
 
-TEST(LaterCalls, CountersAtTheEndOfTheBaseClass) {
-  for (const std::string& message : {refusal<Counts>(), refusal<CountsInByte>()})
-    EXPECT_THAT(message, AllOf(HasSubstr("changes a number or flag"), HasSubstr("Counts")));
-  const auto counts = std::make_shared<Counts>();
-  counts->calls = 5;
-  const auto gm = symbolic_trace(counts, {torch::rand({2, 3})}, {.second_call = false});
-  EXPECT_EQ(counts->calls, 5);
-  counts->train(false);
-  EXPECT_FALSE(counts->is_training());
-}
-
-TEST(LaterCalls, CountersBesideContainersThatGrow) {
-  for (const std::string& message :
-       {refusal<CountsBesideAVector>(), refusal<CountsBesideAMap>(), refusal<CountsBesideAString>()})
-    EXPECT_THAT(message, HasSubstr("changes a number or flag"));
+// What only counts is nobody's state, and a decision beyond the runs that were made is not seen.
+TEST(LaterCalls, CountersThatNobodyReads) {
   EXPECT_NO_THROW(symbolic_trace(std::make_shared<CountsNothing>(), {torch::rand({2, 3})}));
+  EXPECT_NO_THROW(symbolic_trace(std::make_shared<CountsBesideAMap>(), {torch::rand({2, 3})}));
+  const auto counts = std::make_shared<Counts>();
+  symbolic_trace(counts, {torch::rand({2, 3})});
+  EXPECT_LE(counts->calls, 20);
 }
 
 TEST(LaterCalls, WhatDecidesInTheThirdOrFifth) {
@@ -139,27 +107,23 @@ struct KeepsByLength : torch::nn::Module {
 struct LengthCase {
   const char* name;
   KeepsByLength::Step step;
-  bool is_refused = true;
 };
 std::ostream& operator<<(std::ostream& out, const LengthCase& c) { return out << c.name; }
 
 class LengthsOfCalls : public ::testing::TestWithParam<LengthCase> {};
 
+// In each sequence of calls the graph is what the program is in its first call at that length, or is refused there.
 TEST_P(LengthsOfCalls, AreSeenTogether) {
   for (const std::vector<std::int64_t>& first : {std::vector<std::int64_t>{1, 8, 4}, {2, 5, 4}}) {
     const auto net = std::make_shared<KeepsByLength>(GetParam().step);
-    if (GetParam().is_refused) {
-      EXPECT_FX_ERROR(symbolic_trace(net, {torch::rand(first)}), trace, HasSubstr("KeepsByLength"));
-      EXPECT_FALSE(net->cache.defined());
-      continue;
-    }
-    const auto twin = std::make_shared<KeepsByLength>(GetParam().step);
-    for (auto& each : twin->named_parameters()) each.value().detach().copy_(net->named_parameters()[each.key()]);
     const auto gm = symbolic_trace(net, {torch::rand(first)});
-    EXPECT_FALSE(net->cache.defined());
+    EXPECT_FALSE(net->cache.defined() && is_proxy(net->cache));
     for (const std::int64_t length : {8, 1, 3, 1}) {
+      const auto twin = std::make_shared<KeepsByLength>(GetParam().step);
+      for (auto& each : twin->named_parameters()) each.value().detach().copy_(net->named_parameters()[each.key()]);
       const Tensor x = torch::rand({first[0], length, 4});
-      EXPECT_TRUE(testing::same_value(gm->forward(x), twin->forward(x), 1e-6)) << length;
+      EXPECT_NE(testing::at_sizes(*gm, [&]() -> c10::IValue { return twin->forward(x); }, {x}), testing::AtSizes::wrong)
+          << length;
     }
   }
 }
@@ -192,15 +156,13 @@ INSTANTIATE_TEST_SUITE_P(Programs, LengthsOfCalls,
                                                       [](KeepsByLength& m, Tensor x) {
                                                         m.cache = m.project(x);
                                                         return m.cache.sum(1) * x.size(1);
-                                                      },
-                                                      false},
+                                                      }},
                                            LengthCase{"mask_that_is_made_again",
                                                       [](KeepsByLength& m, Tensor x) {
                                                         if (!m.cache.defined() || m.cache.size(0) != x.size(1))
                                                           m.cache = torch::ones({x.size(1)});
                                                         return m.project(x).sum(2) * m.cache;
-                                                      },
-                                                      false}),
+                                                      }}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::later_calls_test

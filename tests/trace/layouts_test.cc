@@ -138,14 +138,6 @@ const std::vector<Case>& cases() {
        [](Tensor x) { return x.is_contiguous(at::MemoryFormat::ChannelsLast) ? x + 1 : x + 2; },
        {2, 3, 4, 5},
        {3, 1, 4, 5}},
-      {"contiguous_at_one_row",
-       [](Tensor x) {
-         const std::int64_t rows = x.size(0);
-         const Tensor y = x.slice(1, 0, 2);
-         return y.is_contiguous() ? y.view({rows, -1}) : y.reshape({rows, -1}) * 2;
-       },
-       {3, 5, 4},
-       {1, 5, 4}},
       {"a_row",
        [](Tensor x) {
          return x.contiguous().view({-1, 1}) + 1;

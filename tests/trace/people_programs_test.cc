@@ -333,7 +333,7 @@ const std::vector<Case>& cases() {
              .view({-1, 1})
              .squeeze(1);
        },
-       {{image(2, 3, 8, 8)}, {image(4, 3, 8, 8)}, {image(2, 3, 16, 12)}},
+       {{image(2, 3, 8, 8)}, {image(4, 3, 8, 8)}, {image(2, 3, 9, 9)}},
        true},
       {"patches_and_their_places",
        "right",

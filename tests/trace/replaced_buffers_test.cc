@@ -28,6 +28,7 @@ struct Row {
   const char* name;
   const char* in_the_other_mode;  ///< `follows` or `refused`
   Statistics::Step step;
+  bool is_read = true;  ///< by a later call: only then the graph writes what the program keeps
 };
 std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
 
@@ -37,7 +38,8 @@ const std::vector<Row>& rows() {
        [](Statistics& m, Tensor x) {
          m.a = x.detach().mean(0);
          return x * 2;
-       }},
+       },
+       false},
       {"is_read_by_its_update_alone", "follows",
        [](Statistics& m, Tensor x) {
          m.a = m.a * 0.9 + x.detach().mean(0) * 0.1;
@@ -109,22 +111,15 @@ const std::vector<Row>& rows() {
        }},
       {"in_each_mode_otherwise", "refused",
        [](Statistics& m, Tensor x) {
+         const Tensor y = x + m.a;
          m.a = m.is_training() ? x.detach().mean(0) : x.detach().sum(0);
-         return x * 2;
+         return y;
        }},
       {"each_mode_another", "refused",
        [](Statistics& m, Tensor x) {
+         const Tensor y = x + m.a + m.b;
          (m.is_training() ? m.a : m.b) = x.detach().mean(0);
-         return x * 2;
-       }},
-      {"in_evaluation_in_place", "refused",
-       [](Statistics& m, Tensor x) {
-         if (m.is_training()) {
-           m.a = x.detach().mean(0);
-         } else {
-           m.a.copy_(x.detach().mean(0));
-         }
-         return x * 2;
+         return y;
        }},
   };
   return kRows;
@@ -139,11 +134,12 @@ std::shared_ptr<Statistics> statistics(const Row& row, bool training) {
 }
 
 template <typename Run>
-void expect_like(Statistics& program, const Run& run, const torch::nn::Module& traced) {
+void expect_like(const Row& row, Statistics& program, const Run& run, const torch::nn::Module& traced) {
   for (int i = 0; i < 3; ++i) {
     const Tensor x = draw();
     EXPECT_TRUE(testing::same_value(run(x), program.forward(x), 1e-6)) << "call " << i;
   }
+  if (!row.is_read) return;
   for (const auto& [name, member] : {std::pair{"a", &program.a}, std::pair{"b", &program.b}}) {
     const auto buffers = traced.named_buffers();
     if (const Tensor* held = buffers.find(name)) {
@@ -162,7 +158,7 @@ TEST_P(ReplacedBuffers, AreWrittenByTheGraph) {
   const auto program = statistics(row(), training());
   const auto gm = symbolic_trace(statistics(row(), training()), {draw()});
   expect_like(
-      *program, [&](const Tensor& x) { return gm->forward(x); }, *gm);
+      row(), *program, [&](const Tensor& x) { return gm->forward(x); }, *gm);
 }
 
 TEST_P(ReplacedBuffers, AreWrittenByWhatIsSaved) {
@@ -172,7 +168,7 @@ TEST_P(ReplacedBuffers, AreWrittenByWhatIsSaved) {
   symbolic_trace(statistics(row(), training()), {draw()})->save(file);
   const auto loaded = load(file);
   expect_like(
-      *program, [&](const Tensor& x) { return loaded->forward(x); }, *loaded);
+      row(), *program, [&](const Tensor& x) { return loaded->forward(x); }, *loaded);
 }
 
 TEST_P(ReplacedBuffers, InTheOtherModeAreFollowedOrItIsRefused) {
@@ -184,7 +180,7 @@ TEST_P(ReplacedBuffers, InTheOtherModeAreFollowedOrItIsRefused) {
   } else {
     gm->train(!training());
     expect_like(
-        *program, [&](const Tensor& x) { return gm->forward(x); }, *gm);
+        row(), *program, [&](const Tensor& x) { return gm->forward(x); }, *gm);
   }
 }
 
@@ -199,8 +195,9 @@ INSTANTIATE_TEST_SUITE_P(Programs, ReplacedBuffers,
 TEST(ReplacedBuffersOfOtherSizes, FixTheSize) {
   struct Last : torch::nn::Module {
     Tensor forward(Tensor x) {
+      const Tensor y = x + last;
       last = x.detach() * 2;
-      return x + 1;
+      return y;
     }
     Tensor last = register_buffer("last", torch::zeros({2, 3}));
   };
@@ -208,8 +205,6 @@ TEST(ReplacedBuffersOfOtherSizes, FixTheSize) {
   EXPECT_EQ(gm->forward(draw()).sizes(), (std::vector<std::int64_t>{2, 3}));
   EXPECT_FX_ERROR(gm->forward(torch::rand({5, 3})), execution, ::testing::HasSubstr("x[0] must be 2"));
   EXPECT_FX_ERROR(gm->forward(torch::rand({1, 3})), execution, ::testing::HasSubstr("x[0] must be 2"));
-  EXPECT_FX_ERROR(symbolic_trace(std::make_shared<Last>(), {torch::rand({4, 3})}), trace,
-                  ::testing::HasSubstr("another shape"));
 }
 
 TEST(ReplacedBuffersByThemselves, ThatTradePlacesAreRefused) {

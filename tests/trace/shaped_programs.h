@@ -32,7 +32,14 @@ ShapedProgram program(const char* name, torch::Tensor (*function)(Tensors...), S
     return [&]<std::size_t... i>(std::index_sequence<i...>) { return function(inputs[i].toTensor()...); }
     (std::index_sequence_for<Tensors...>());
   };
-  const auto trace = [function](const Inputs& inputs) { return symbolic_trace(function, inputs); };
+  // What is no equality of two dimensions is declared.
+  std::vector<std::string> ties;
+  for (const std::string& each : says) {
+    if (each.find(" = ") != each.npos && each.find_first_of("+-*/") != each.npos) ties.push_back(each);
+  }
+  const auto trace = [function, ties](const Inputs& inputs) {
+    return symbolic_trace(function, inputs, {.sizes = Sizes::tied(ties)});
+  };
   return {name, trace, eager, std::move(example), std::move(says), std::move(equal), std::move(refused)};
 }
 
