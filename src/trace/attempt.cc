@@ -171,6 +171,7 @@ bool Tracer::Attempt::call_again() {
         internal::ModeSwitch::Plan{*call_plan_, *root(), run_in_mode, inputs_.tensors, updates_, compares});
     if (compares && !may_vary_) internal::check_last_call(*call_plan_, updates_);
   }
+  internal::make_literals_anew(trace_.graph, *session_);
   tracer_.write_buffers(*session_, updates_);
   for (Node* node : inputs_.given) {
     if (!node->has_users()) internal::assert_given(trace_.graph, *node);

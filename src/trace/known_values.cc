@@ -9,6 +9,7 @@
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/trace/cleanup.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/tensor_memory.h>
 
@@ -103,7 +104,8 @@ class Evaluation {
               const Node* of = memory_of(target);
               std::uint8_t& memory = flags_[of->id()];
               // What is written to a buffer, or to another tensor from outside, is there in the next call, too.
-              const bool is_kept = (memory & kOfRoot) != 0 || of->is(Op::get_attr);
+              const CapturedTensor* captured = of->is(Op::get_attr) ? session_.captured_by(*of) : nullptr;
+              const bool is_kept = (memory & kOfRoot) != 0 || (captured && !captured->is_literal);
               memory |= is_kept ? std::uint8_t{kUnknown} : own;
               own |= memory;
             });
@@ -216,6 +218,48 @@ std::optional<KnownValues> known_values(const Session& session, const std::vecto
     return Evaluation(session, nodes).run();
   } catch (const std::exception&) {
     return std::nullopt;
+  }
+}
+
+namespace {
+
+// Whether a call writes what lies in the memory of `literal`, or the program returns it.
+bool is_changed(const Graph& graph, const Node& literal) {
+  bool is_changed = false;
+  const auto look = [&](const Argument& argument) {
+    for_each_node(argument, [&](const Node& node) { is_changed = is_changed || memory_of(node) == &literal; });
+  };
+  for (const Node& node : graph.nodes()) {
+    if (node.is(Op::output)) {
+      for (const Argument& argument : node.args()) look(argument);
+    } else if (node.is(Op::call_function) && effects_of(node).writes) {
+      for_each_written(node, look);
+    }
+  }
+  return is_changed;
+}
+
+}  // namespace
+
+void make_literals_anew(Graph& graph, Session& session) {
+  static const Symbol kClone("aten::clone");
+  std::vector<Node*> changed;
+  for (const CapturedTensor& captured : session.captured()) {
+    Node* node = captured.is_literal ? captured.attribute : nullptr;
+    if (node && !node->is_erased() && is_changed(graph, *node)) changed.push_back(node);
+  }
+  for (Node* literal : changed) {
+    const auto at = graph.inserting_after(*literal);
+    Node& copy = session.create_node(Op::call_function, kClone, {Argument(literal)});
+    session.copy_value(*literal, copy);
+    const std::vector<Node*> users = [&] {
+      std::vector<Node*> all;
+      for (Node& user : literal->users()) {
+        if (&user != &copy) all.push_back(&user);
+      }
+      return all;
+    }();
+    for (Node* user : users) user->replace_input_with(*literal, copy);
   }
 }
 

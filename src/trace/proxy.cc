@@ -96,10 +96,11 @@ void ProxyImpl::become(const at::Tensor& value) {
   }
 }
 
-ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constant)
+ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constant, bool under_construction)
     : ProxyImpl(std::move(session), nullptr, constant, constant.device()) {
   storage_ = constant.storage();
   is_constant_ = true;
+  under_construction_ = under_construction ? autograd_meta() : nullptr;
 }
 
 void ProxyImpl::settle(Node& get_attr, at::Tensor value) {
@@ -172,7 +173,7 @@ const c10::Storage& ProxyImpl::storage() const {
 }
 
 c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::copy() const {
-  if (is_constant_) return c10::make_intrusive<ProxyImpl>(session_, value_);
+  if (is_constant_) return c10::make_intrusive<ProxyImpl>(session_, value_, /*under_construction=*/false);
   return c10::make_intrusive<ProxyImpl>(session_, node_, value_, device_);
 }
 

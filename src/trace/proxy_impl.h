@@ -20,8 +20,9 @@ class ProxyImpl final : public c10::TensorImpl {
   /// `value` is a meta tensor with the shape, or undefined when that is not known. `device` is the one that the value
   /// would have; a proxy with a value must have one.
   ProxyImpl(std::shared_ptr<Session> session, Node* node, at::Tensor value, std::optional<c10::Device> device);
-  /// A constant under construction (`torch::tensor({1, 2})`): has data, stands for no node until it is used.
-  ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constant);
+  /// A literal (`torch::tensor({1, 2})`): has data, stands for no node until it is used. It is under construction until
+  /// LibTorch hands it out as a variable.
+  ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constant, bool under_construction);
   ~ProxyImpl() override;
 
   /// Makes this an ordinary tensor, wherever its handles lie: another one for `value`. The trace must have ended.
@@ -38,6 +39,7 @@ class ProxyImpl final : public c10::TensorImpl {
     was_constant_ = false;
   }
   bool is_constant() const { return is_constant_; }
+  bool is_under_construction() const { return under_construction_ && autograd_meta() == under_construction_; }
   /// Meta tensor, or the data of a constant, or undefined.
   const at::Tensor& value() const { return value_; }
   /// Turns a constant into an ordinary proxy of its get_attr.
@@ -107,6 +109,8 @@ class ProxyImpl final : public c10::TensorImpl {
   std::optional<c10::Device> device_;
   ProxyList::Links links_;
   bool is_constant_ = false;
+  /// What LibTorch replaces when it hands the literal out.
+  const c10::AutogradMetaInterface* under_construction_ = nullptr;
   bool was_constant_ = false;
   // The rank that a function was told which only checks it, when the graph had so many nodes: good until the next.
   struct Told {

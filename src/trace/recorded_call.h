@@ -49,7 +49,6 @@ class Session::Call {
   std::optional<c10::IValue> known_number();
   void find_device();
   const Node* first_node() const;
-  void own_written_constants();
   bool gives_an_argument() const;
   bool needs_detaching() const;
   Node& make_node();
@@ -60,6 +59,7 @@ class Session::Call {
   c10::IValue result(std::size_t i, Node& node);
   c10::IValue tensor_result(Node& node, const c10::IValue* value);
   std::optional<std::size_t> length_is_rank();
+  void assert_length(Node& node, std::size_t length);
   c10::IValue list_result(Node& node, const c10::IValue* value);
   void finish(std::vector<c10::IValue> results);
 

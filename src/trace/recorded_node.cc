@@ -146,6 +146,19 @@ std::optional<std::size_t> Session::Call::length_is_rank() {
   return static_cast<std::size_t>(std::max<std::int64_t>(value.dim(), 1));
 }
 
+// Of little `chunk` makes fewer parts than it is asked for, and how much there is nobody has said.
+void Session::Call::assert_length(Node& node, std::size_t length) {
+  static const Symbol kChunk("aten::chunk"), kUnsafeChunk("aten::unsafe_chunk");
+  static const Symbol kLength("builtins.len"), kEqual("operator.eq"), kAssert("torch._assert");
+  if (record_.target != kChunk && record_.target != kUnsafeChunk) return;
+  const auto wanted = static_cast<std::int64_t>(length);
+  Node& found = session_.create_node(Op::call_function, kLength, {Argument(node)});
+  Node& equal = session_.create_node(Op::call_function, kEqual, {Argument(found), Argument(wanted)});
+  const std::string message = "%" + node.name() + " must be of " + std::to_string(wanted) +
+                              " parts, as many as it was asked for: trace with examples of the sizes that you need";
+  session_.create_node(Op::call_function, kAssert, {Argument(equal), Argument(message)});
+}
+
 IValue Session::Call::list_result(Node& node, const IValue* value) {
   std::size_t length = 0;
   if (value) {
@@ -153,6 +166,7 @@ IValue Session::Call::list_result(Node& node, const IValue* value) {
     session_.asked(first_node());  // chunk(2) of one row is one tensor
   } else if (const auto count = result_list_length(record_, arguments_)) {
     length = *count;
+    assert_length(node, length);
   } else if (const auto rank = length_is_rank()) {
     length = *rank;
   } else {

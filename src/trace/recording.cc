@@ -89,7 +89,6 @@ void Session::Call::record() {
   const bool compound = record_.results.size() != 1 || record_.results[0].kind == OperandKind::tensor_list;
   known_ = compute();
   find_device();
-  own_written_constants();
   const bool has_no_grad = without_grad_ && !gives_an_argument();
   detaches_ = has_no_grad && needs_detaching();
   Node& node = make_node();
@@ -119,7 +118,7 @@ bool Session::Call::on_constants() {
     bool ordinary = false;
     for_each_tensor(arguments_[i], [&](const at::Tensor& tensor) {
       const ProxyImpl* proxy = proxy_impl(tensor);
-      (proxy && proxy->is_constant() ? any : ordinary) = true;
+      (proxy && proxy->is_under_construction() ? any : ordinary) = true;
     });
     if (ordinary) return false;
   }
@@ -136,21 +135,8 @@ void Session::Call::run_on_constants() {
   op_.callBoxed(&real);
   const at::Tensor result = real.back().toTensor();
   if (self.isTensor() && self.toTensor().is_same(result)) return finish({arguments_[0]});
-  finish({at::Tensor(c10::make_intrusive<ProxyImpl>(session_.shared_from_this(), result))});
-}
-
-// A constant that the program writes to is made anew in each run.
-void Session::Call::own_written_constants() {
-  static const Symbol kClone("aten::clone");
-  for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
-    if (!record_.arguments[i].written || !arguments_[i].isTensor()) continue;
-    ProxyImpl* proxy = proxy_impl(arguments_[i].toTensor());
-    if (!proxy) continue;
-    if (proxy->is_constant()) session_.settle(*proxy);
-    if (!proxy->was_constant()) continue;
-    Node& copy = session_.create_node(Op::call_function, kClone, {Argument(proxy->node())});
-    session_.rebind(arguments_[i].toTensor(), copy);
-  }
+  finish(
+      {at::Tensor(c10::make_intrusive<ProxyImpl>(session_.shared_from_this(), result, /*under_construction=*/true))});
 }
 
 // ── Shapes

@@ -109,12 +109,13 @@ TEST(Trace, UnusedResultsLeaveNothing) {
 }
 
 TEST(Trace, ListResults) {
-  EXPECT_THAT(traced_calls([](Tensor x) {
-                const std::vector<Tensor> parts = x.chunk(3);
-                return parts[0] + parts[2];
-              }),
-              ElementsAre("aten::chunk(x, 3)", "operator.getitem(chunk, 0)", "operator.getitem(chunk, 2)",
-                          "aten::add.Tensor(getitem, getitem_2)"));
+  EXPECT_THAT(
+      traced_calls([](Tensor x) {
+        const std::vector<Tensor> parts = x.chunk(3);
+        return parts[0] + parts[2];
+      }),
+      ElementsAre("aten::chunk(x, 3)", "builtins.len(chunk)", "operator.eq(len_1, 3)", HasSubstr("of 3 parts"),
+                  "operator.getitem(chunk, 0)", "operator.getitem(chunk, 2)", "aten::add.Tensor(getitem, getitem_2)"));
   EXPECT_THAT(traced_calls([](Tensor x) { return x.split_with_sizes({1, 2}); }), SizeIs(3));
   EXPECT_THAT(traced_calls([](Tensor x) { return x.unbind(); }, {torch::rand({4})}), SizeIs(5));
   EXPECT_FX_ERROR(traced_calls([](Tensor x) { return x.unbind(); }), trace, HasSubstr("%x"), HasSubstr("unbind()"));
