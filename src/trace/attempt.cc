@@ -42,10 +42,6 @@ std::vector<TracedAttribute> used_attributes(const Session& session, const Graph
   return attributes;
 }
 
-const torch::Tensor& buffer_at(const Session& session, const std::string& path) {
-  return internal::captured_at(session, Symbol(path))->tensor;
-}
-
 bool is_example(const c10::IValue& example) {
   return !example.isTensor() || !example.toTensor().is_same(internal::unknown_example());
 }
@@ -207,21 +203,22 @@ bool Tracer::Attempt::generalise() {
   const std::size_t size = trace_.graph.size();
   if (may_vary_ && !inputs_.tensors.empty()) {
     Tensors at;  // the inputs of the latest run
-    internal::SampledProgram program{log_,
-                                     *session_,
-                                     [&](Session& session, Graph& graph, const Tensors& tensors) {
-                                       at = tensors;
-                                       run_sample(session, graph, tensors);
-                                     },
-                                     attributes_,
-                                     [this](const std::string& path) { return tracer_.is_free_attribute(path); },
-                                     [&](Session& session) { leave(session, at); },
-                                     [this] { return keeps_constants_; },
-                                     tracer_.options_.second_call,
-                                     mode_switch_ ? std::uint64_t{12} : std::uint64_t{16},
-                                     calls_};
-    for (const internal::BufferUpdate& update : updates_)
-      program.updates.emplace_back(log_.index_of(*update.value), buffer_at(*session_, update.attribute));
+    const internal::SampledProgram program{
+        .log = log_,
+        .session = *session_,
+        .run =
+            [&](Session& session, Graph& graph, const Tensors& tensors) {
+              at = tensors;
+              run_sample(session, graph, tensors);
+            },
+        .attributes = attributes_,
+        .is_free_attribute = [this](const std::string& path) { return tracer_.is_free_attribute(path); },
+        .leave = [&](Session& session) { leave(session, at); },
+        .keeps_constants = [this] { return keeps_constants_; },
+        .is_compared = tracer_.options_.second_call,
+        .most_recordings = mode_switch_ ? std::uint64_t{12} : std::uint64_t{16},
+        .raised = calls_,
+        .updates = internal::sampled_updates(log_, *session_, updates_)};
     const auto at_found_sizes = [&](internal::SizeGroups& groups, const auto& agrees) {
       if (mode_switch_ && trace_.holds_for_mode.empty())
         trace_.holds_for_mode = mode_switch_->difference_at_sizes(program, groups, agrees);

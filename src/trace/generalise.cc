@@ -98,9 +98,7 @@ void Generaliser::try_far(const Agrees& same_numbers) {
     search_.drop_behind(count);
     groups_.groups = before;
   }
-  if (was_guessed) {
-    give_up();
-  }
+  if (was_guessed) give_up();
   find_expressions();
   search_.check_far(same_numbers, nullptr);
 }

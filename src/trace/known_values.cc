@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include <fxgraph/ir/node_map.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/value.h>
@@ -223,17 +224,22 @@ std::optional<KnownValues> known_values(const Session& session, const std::vecto
 
 namespace {
 
-// Whether a call writes what lies in the memory of `literal`, or the program returns it.
-bool is_changed(const Graph& graph, const Node& literal) {
-  bool is_changed = false;
-  const auto look = [&](const Argument& argument) {
-    for_each_node(argument, [&](const Node& node) { is_changed = is_changed || memory_of(node) == &literal; });
+// The nodes in whose memory a call writes, or what the program returns lies.
+NodeMap<char> changed_memory(const Graph& graph) {
+  NodeMap<const Node*> memory(graph, nullptr);
+  NodeMap<char> is_changed(graph, 0);
+  const auto change = [&](const Argument& argument) {
+    for_each_node(argument, [&](const Node& node) { is_changed[*memory[node]] = 1; });
   };
   for (const Node& node : graph.nodes()) {
+    const Node*& own = memory[node];
+    if (node.is(Op::call_function))
+      for_each_aliased_input(node, [&](const Node& input) { own = own ? own : memory[input]; });
+    if (!own) own = &node;
     if (node.is(Op::output)) {
-      for (const Argument& argument : node.args()) look(argument);
+      for (const Argument& argument : node.args()) change(argument);
     } else if (node.is(Op::call_function) && effects_of(node).writes) {
-      for_each_written(node, look);
+      for_each_written(node, change);
     }
   }
   return is_changed;
@@ -244,9 +250,12 @@ bool is_changed(const Graph& graph, const Node& literal) {
 void make_literals_anew(Graph& graph, Session& session) {
   static const Symbol kClone("aten::clone");
   std::vector<Node*> changed;
+  std::optional<NodeMap<char>> is_changed;
   for (const CapturedTensor& captured : session.captured()) {
     Node* node = captured.is_literal ? captured.attribute : nullptr;
-    if (node && !node->is_erased() && is_changed(graph, *node)) changed.push_back(node);
+    if (!node || node->is_erased()) continue;
+    if (!is_changed) is_changed.emplace(changed_memory(graph));
+    if ((*is_changed)[*node] != 0) changed.push_back(node);
   }
   for (Node* literal : changed) {
     const auto at = graph.inserting_after(*literal);

@@ -75,13 +75,17 @@ std::string ModeSwitch::difference_at_sizes(const SampledProgram& program, const
   const auto run = [this](Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins) {
     other_->run_in(session, graph, stand_ins);
   };
-  SampledProgram other{other_->log(),           other_->session(),         run,
-                       program.attributes,      program.is_free_attribute, program.leave,
-                       program.keeps_constants, program.is_compared,       program.most_recordings,
-                       program.raised};
-  for (const BufferUpdate& update : other_->updates())
-    other.updates.emplace_back(other.log.index_of(*update.value),
-                               captured_at(other.session, Symbol(update.attribute))->tensor);
+  const SampledProgram other{.log = other_->log(),
+                             .session = other_->session(),
+                             .run = run,
+                             .attributes = program.attributes,
+                             .is_free_attribute = program.is_free_attribute,
+                             .leave = program.leave,
+                             .keeps_constants = program.keeps_constants,
+                             .is_compared = program.is_compared,
+                             .most_recordings = program.most_recordings,
+                             .raised = program.raised,
+                             .updates = sampled_updates(other_->log(), other_->session(), other_->updates())};
   const TwoRuns both(program.log, other.log, ids_);
   const std::vector<at::Tensor> stand_ins = groups.stand_ins(groups.with_broadcast(groups.choose(groups.free(), 0)));
   Sample own(program), theirs(other);

@@ -26,6 +26,10 @@ namespace fx::internal {
 const Node* first_node(const Graph& graph);
 /// The tensor that has this path; null when there is none.
 const CapturedTensor* captured_at(const Session& session, Symbol path);
+/// The tensor itself, which must be there.
+inline const at::Tensor& tensor_at(const Session& session, const std::string& path) {
+  return captured_at(session, Symbol(path))->tensor;
+}
 /// Whether the constants that both captured, by their paths, have the same data.
 bool same_constants(const Session& a, const Session& b);
 

@@ -58,6 +58,13 @@ std::string reason_of(const std::exception& error) {
 
 }  // namespace
 
+SampledUpdates sampled_updates(const TraceLog& log, const Session& session, const std::vector<BufferUpdate>& updates) {
+  SampledUpdates result;
+  for (const BufferUpdate& update : updates)
+    result.emplace_back(log.index_of(*update.value), tensor_at(session, update.attribute));
+  return result;
+}
+
 Sample::~Sample() {
   if (session_) session_->close();
 }

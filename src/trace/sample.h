@@ -23,7 +23,12 @@ namespace fx::internal {
 /// Runs the traced program in a session, the n-th tensor among its inputs replaced by `stand_ins[n]`.
 using RunProgram = std::function<void(Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins)>;
 
+struct BufferUpdate;
 struct RaisedCall;
+
+/// Values that a program puts in the place of buffers: the call that makes one, and the buffer.
+using SampledUpdates = std::vector<std::pair<std::uint32_t, at::Tensor>>;
+SampledUpdates sampled_updates(const TraceLog& log, const Session& session, const std::vector<BufferUpdate>& updates);
 
 /// What of the first trace the samples share.
 struct SampledProgram {
@@ -37,8 +42,7 @@ struct SampledProgram {
   bool is_compared;                             ///< a run that is another program at the examples is refused
   std::uint64_t most_recordings;                ///< how many times the operators of the first trace all runs may take
   const std::vector<RaisedCall>& raised;        ///< of leaf modules
-  /// What the program puts in the place of buffers: the call that makes it, and the buffer.
-  std::vector<std::pair<std::uint32_t, at::Tensor>> updates{};
+  SampledUpdates updates{};
 };
 
 class Sample final : private TraceFollower, private NodeMaker {

@@ -1,5 +1,6 @@
 #include <fxgraph/trace/second_call.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <set>
@@ -31,24 +32,7 @@ void refuse_change(const SecondCallPlan& plan) {
          "give examples for all inputs, or return it instead", &node);
 }
 
-// Whether somebody still holds what the call has computed of inputs or state.
-bool keeps_values(const SecondCallPlan& plan) {
-  std::vector<std::uint8_t> depends;
-  for (const ProxyImpl* proxy : alive_proxies(*plan.session)) {
-    if (proxy->is_constant() || !proxy->node()) continue;
-    if (depends.empty()) depends = dependences(plan.graph, *plan.session);
-    if (depends[proxy->node()->id()] != kNothing) return true;
-  }
-  return false;
-}
-
-bool holds_any(Session& session, const std::set<const Node*>& nodes) {
-  for (const ProxyImpl* proxy : alive_proxies(session)) {
-    if (!proxy->is_constant() && nodes.contains(proxy->node())) return true;
-  }
-  return false;
-}
-
+// What somebody still holds of a call, literals apart.
 std::vector<const Node*> kept_nodes(Session& session) {
   std::vector<const Node*> nodes;
   for (const ProxyImpl* proxy : alive_proxies(session)) {
@@ -57,8 +41,17 @@ std::vector<const Node*> kept_nodes(Session& session) {
   return nodes;
 }
 
-const at::Tensor& buffer_at(const SecondCallPlan& plan, const std::string& path) {
-  return captured_at(*plan.session, Symbol(path))->tensor;
+// Whether any of it was computed of inputs or state.
+bool keeps_values(const SecondCallPlan& plan) {
+  const std::vector<const Node*> kept = kept_nodes(*plan.session);
+  if (kept.empty()) return false;
+  const std::vector<std::uint8_t> depends = dependences(plan.graph, *plan.session);
+  return std::any_of(kept.begin(), kept.end(), [&](const Node* node) { return depends[node->id()] != kNothing; });
+}
+
+bool keeps_any(Session& session, const std::set<const Node*>& nodes) {
+  const std::vector<const Node*> kept = kept_nodes(session);
+  return std::any_of(kept.begin(), kept.end(), [&](const Node* node) { return nodes.contains(node); });
 }
 
 // Of a call whose nodes have the ids of the first one's.
@@ -66,8 +59,16 @@ std::vector<KeptUpdate> updates_in(const SecondCallPlan& plan, const Graph& grap
                                    const std::vector<BufferUpdate>& updates) {
   std::vector<KeptUpdate> kept;
   for (const BufferUpdate& update : updates)
-    kept.push_back({graph.node_by_id(update.value->id()), buffer_at(plan, update.attribute)});
+    kept.push_back({graph.node_by_id(update.value->id()), tensor_at(*plan.session, update.attribute)});
   return kept;
+}
+
+// Of the first call nothing is traced any more; `unknown` is what later calls keep and nobody can tell.
+void end_first_call(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates, const Node* unknown) {
+  become_buffers(*plan.session, updates_in(plan, plan.graph, updates));
+  const Node* found = become_values(*plan.session);
+  unknown = unknown ? unknown : found;
+  if (unknown && plan.is_module) refuse_unknown(*unknown);
 }
 
 std::string text_without_contiguous(const Graph& graph) {
@@ -95,8 +96,8 @@ class Calls {
     plan_.state.restore();
     // What the first call alone makes, and nobody reads yet, is kept as well.
     const bool keeps_constants =
-        holds_any(*plan_.session, constants_) || calls_.front().graph.size() != plan_.graph.size();
-    end();
+        keeps_any(*plan_.session, constants_) || calls_.front().graph.size() != plan_.graph.size();
+    end_first_call(plan_, updates_, end_calls(later_));
     return {updates_, keeps_constants};
   }
 
@@ -131,7 +132,7 @@ class Calls {
     constants_ = comparison.constants();
     for (const BufferUpdate& update : updates_) {
       for (const Node* image : comparison.images_of(*update.value, kept_nodes(*second.session)))
-        later_.push_back({image, buffer_at(plan_, update.attribute)});
+        later_.push_back({image, tensor_at(*plan_.session, update.attribute)});
     }
   }
 
@@ -179,14 +180,6 @@ class Calls {
     return unknown;
   }
 
-  void end() {
-    const Node* unknown = end_calls(later_);
-    become_buffers(*plan_.session, updates_in(plan_, plan_.graph, updates_));
-    const Node* found = become_values(*plan_.session);
-    unknown = unknown ? unknown : found;
-    if (unknown && plan_.is_module) refuse_unknown(*unknown);
-  }
-
   const SecondCallPlan& plan_;
   std::deque<SeparateCall> calls_;
   std::vector<BufferUpdate> updates_;
@@ -231,8 +224,7 @@ LaterCalls end_of_only_call(const SecondCallPlan& plan) {
   for (const ReplacedBuffer& each : replaced_buffers(*plan.session, plan.state.replaced()))
     later.updates.push_back({each.buffer->path, const_cast<Node*>(each.value)});
   plan.state.restore();
-  become_buffers(*plan.session, updates_in(plan, plan.graph, later.updates));
-  if (const Node* unknown = become_values(*plan.session); unknown && plan.is_module) refuse_unknown(*unknown);
+  end_first_call(plan, later.updates, nullptr);
   return later;
 }
 

@@ -64,7 +64,6 @@ class SizeSearch {
   /// Takes one more sample, at these sizes; false when it does not come through. What does not do at sizes that were
   /// not seen is then left out.
   bool add_sample(const GroupSizes& sizes);
-  void leave_out(const GroupSizes& sizes, const std::string& why, const CallPlace& place);
   /// Drops the samples behind the first `count`.
   void drop_behind(std::size_t count);
 
@@ -94,6 +93,7 @@ class SizeSearch {
   using Failures = std::vector<std::unique_ptr<Sample>>;  // of each culprit
   static constexpr std::size_t kNone = ~std::size_t{0};
 
+  void leave_out(const GroupSizes& sizes, const std::string& why, const CallPlace& place);
   void fix_rest(const Some& active);
   bool may_explore() const;
   bool take_suggested_step(std::uint32_t group, const Sample& failure, std::int64_t bad);
