@@ -5,7 +5,7 @@
 //   fx::replace_pattern(*gm, pattern, replacement);
 //
 // With this header in reach, a Pattern, a Replacement and a Rule take functions of tensors and literals; see
-// trace/pattern_function.h for what they may do. They are bound by position, as in torch.fx. A replacement that takes
+// retrace/pattern_function.h for what they may do. They are bound by position, as in torch.fx. A replacement that takes
 // literals is traced at each match, with the literals found there, so that it may compute with them.
 //
 // A function that takes a Match and a Rewriter is no such function: it builds, see rewriter/replacement.h. A generic
@@ -16,8 +16,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <fxgraph/retrace/pattern_function.h>
 #include <fxgraph/rewriter/replacement.h>
-#include <fxgraph/trace/pattern_function.h>
 
 namespace fx {
 

@@ -45,6 +45,9 @@
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/profile.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/retrace/graph_appending_tracer.h>
+#include <fxgraph/retrace/transformer.h>
+#include <fxgraph/retrace/wrap.h>
 #include <fxgraph/rewriter/partition/const_subgraphs.h>
 #include <fxgraph/rewriter/partition/inline_submodules.h>
 #include <fxgraph/rewriter/partition/lower.h>
@@ -58,6 +61,7 @@
 #include <fxgraph/rewriter/partition/split_module.h>
 #include <fxgraph/rewriter/partition/submodule_inputs.h>
 #include <fxgraph/rewriter/partition/xnnpack.h>
+#include <fxgraph/rewriter/program/decompose.h>
 #include <fxgraph/rewriter/program/reinplace.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/self_test.h>
@@ -73,9 +77,5 @@
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
-#include <fxgraph/trace/decompose.h>
-#include <fxgraph/trace/graph_appending_tracer.h>
 #include <fxgraph/trace/symbolic_trace.h>
-#include <fxgraph/trace/transformer.h>
-#include <fxgraph/trace/wrap.h>
 #endif

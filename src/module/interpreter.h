@@ -12,7 +12,7 @@
 //   fx::Value y = counter.run({x});
 //
 // FX's torch.fx.Interpreter. Values are dropped after their last use, unless keep_values() asks for them. For speed
-// alone, run the GraphModule itself: it goes through a plan. fx::Transformer (trace/transformer.h) makes a new graph
+// alone, run the GraphModule itself: it goes through a plan. fx::Transformer (retrace/transformer.h) makes a new graph
 // through the same functions.
 //
 // Errors are Error(execution) that show the node and, where its stack trace was noted, the place it was made at. What

@@ -9,7 +9,7 @@ from pathlib import Path
 import house
 
 # What CMakeLists.txt may not grant, whatever it says.
-MAY_SEE_TORCH = {"nn", "run", "module", "shapes", "torchscript", "pt2", "trace", "program", "rules", "quantize", "partition",
+MAY_SEE_TORCH = {"nn", "run", "module", "shapes", "torchscript", "pt2", "trace", "retrace", "program", "rules", "quantize", "partition",
                  "cli_torch"}
 MAY_SEE_BOOST = {"analysis", "partition"}
 STRANGERS = {("analysis", "matchers"), ("matchers", "analysis")}

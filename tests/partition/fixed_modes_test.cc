@@ -6,13 +6,13 @@
 #include <functional>
 #include <vector>
 
+#include <fxgraph/retrace/transformer.h>
 #include <fxgraph/rewriter/partition/const_subgraphs.h>
 #include <fxgraph/rewriter/partition/inline_submodules.h>
 #include <fxgraph/rewriter/partition/lower.h>
 #include <fxgraph/rewriter/partition/split_module.h>
-#include <fxgraph/trace/decompose.h>
+#include <fxgraph/rewriter/program/decompose.h>
 #include <fxgraph/trace/symbolic_trace.h>
-#include <fxgraph/trace/transformer.h>
 #include "tests/support/error_of.h"
 
 namespace fx::fixed_modes_test {

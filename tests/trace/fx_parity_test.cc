@@ -5,8 +5,8 @@
 
 #include <fxgraph/codegen/python.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/retrace/transformer.h>
 #include <fxgraph/text/parse.h>
-#include <fxgraph/trace/transformer.h>
 #include "tests/trace/torch_models.h"
 #include "tests/trace/trace_testing.h"
 

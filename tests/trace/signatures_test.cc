@@ -3,9 +3,9 @@
 #include <sstream>
 
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/retrace/wrap.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
-#include <fxgraph/trace/wrap.h>
 #include "tests/support/scratch_folder.h"
 #include "tests/trace/trace_testing.h"
 

@@ -1,4 +1,4 @@
-#include <fxgraph/trace/pattern_function.h>
+#include <fxgraph/retrace/pattern_function.h>
 
 #include <algorithm>
 

@@ -14,7 +14,6 @@
 // the graph's.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,7 +29,7 @@
 namespace fx {
 
 namespace internal {
-struct DecomposeAccess;
+struct AppendedCallable;
 }
 
 /// Appends what C++ functions compute to a graph that is there; see the top of this file.
@@ -43,9 +42,6 @@ class GraphAppendingTracer : private internal::NodeMaker {
   ~GraphAppendingTracer() override;
   GraphAppendingTracer(const GraphAppendingTracer&) = delete;
   GraphAppendingTracer& operator=(const GraphAppendingTracer&) = delete;
-
-  /// Keeps captured tensors off these paths.
-  void avoid_paths(std::function<bool(const std::string& path)> is_taken) { is_taken_ = std::move(is_taken); }
 
   /// The graph that is appended to.
   Graph& graph() { return graph_; }
@@ -90,7 +86,7 @@ class GraphAppendingTracer : private internal::NodeMaker {
   const GraphModule::Attributes& attributes() const { return attributes_; }
 
  private:
-  friend struct internal::DecomposeAccess;
+  friend struct internal::AppendedCallable;
   Argument append_callable(const internal::Callable& callable, std::vector<Argument> inputs);
   Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) override;
   bool is_free_attribute(const std::string& path) const override;
@@ -100,7 +96,6 @@ class GraphAppendingTracer : private internal::NodeMaker {
   Graph& graph_;
   GraphModule* module_ = nullptr;
   const Shapes* shapes_ = nullptr;
-  std::function<bool(const std::string&)> is_taken_;
   GraphModule::Attributes attributes_;
   std::shared_ptr<internal::Session> session_;
 };

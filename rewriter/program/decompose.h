@@ -10,8 +10,8 @@
 #pragma once
 
 #include <memory>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
@@ -21,8 +21,11 @@
 namespace fx {
 
 namespace internal {
-struct DecomposeAccess;
-}
+/// Functions by the canonical names of their operators, in the order in which they were set.
+using DecompositionTable = std::vector<std::pair<Symbol, Callable>>;
+/// The function for `target`, in any spelling of the overload, or null.
+const Callable* find(const DecompositionTable& table, Symbol target);
+}  // namespace internal
 
 /// A function for each operator that is to be replaced.
 class Decompositions {
@@ -52,16 +55,18 @@ class Decompositions {
   std::size_t size() const { return functions_.size(); }
 
  private:
-  friend struct internal::DecomposeAccess;
-  const internal::Callable* find(Symbol target) const;
+  friend std::shared_ptr<GraphModule> decompose(const GraphModule&, const Decompositions&, const Shapes*);
+  friend Graph decompose(const Graph&, const Decompositions&, GraphModule::Attributes*, const Shapes*);
+  const internal::Callable* find(Symbol target) const { return internal::find(functions_, target); }
   void set(Symbol target, internal::Callable function);
-  std::unordered_map<Symbol, internal::Callable> functions_;
+  internal::DecompositionTable functions_;
 };
 
 /// Returns a copy of `module` in which no operator of the table is left: what the functions make is decomposed, too.
-/// With `shapes` (of `module`'s graph) the functions may ask for sizes. Throws Error(invalid_argument) naming node and
-/// argument when a call does not fit its function, and when the functions produce their own operators for ever. Linear
-/// in the nodes made.
+/// With `shapes` (of `module`'s graph) the functions may ask for sizes. Each decomposition is checked as every rewrite
+/// is. Throws Error(invalid_argument) naming the node when a call does not fit its function, when the program would see
+/// the difference (a result that becomes an input, which a later call writes), and when the functions produce their own
+/// operators for ever. Linear in the nodes made.
 std::shared_ptr<GraphModule> decompose(const GraphModule& module, const Decompositions& table,
                                        const Shapes* shapes = nullptr);
 

@@ -1,5 +1,5 @@
 // Transformer: copies a program exactly unless an override says otherwise.
-#include <fxgraph/trace/transformer.h>
+#include <fxgraph/retrace/transformer.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include <fxgraph/trace/graph_appending_tracer.h>
+#include <fxgraph/retrace/graph_appending_tracer.h>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
@@ -61,7 +61,6 @@ Argument GraphAppendingTracer::append_callable(const internal::Callable& callabl
 
 bool GraphAppendingTracer::is_free_attribute(const std::string& path) const {
   if (module_ && (module_->find_attribute(path).defined() || module_->find_submodule(path))) return false;
-  if (is_taken_ && is_taken_(path)) return false;
   return graph_.count(Op::get_attr, path) == 0;
 }
 

@@ -1,9 +1,9 @@
 // Functions that traces keep as one call.
-#include <fxgraph/trace/wrap.h>
+#include <fxgraph/retrace/wrap.h>
 
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/retrace/transformer.h>
 #include <fxgraph/text/parse.h>
-#include <fxgraph/trace/transformer.h>
 #include "tests/trace/trace_testing.h"
 
 namespace fx::wrap_test {

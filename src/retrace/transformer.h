@@ -24,7 +24,7 @@
 
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/module/interpreter.h>
-#include <fxgraph/trace/graph_appending_tracer.h>
+#include <fxgraph/retrace/graph_appending_tracer.h>
 
 namespace fx {
 

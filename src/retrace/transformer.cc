@@ -1,6 +1,6 @@
 // A literal loses something on its way through a Value (a dtype becomes an int, a tuple of ints a list), so an argument
 // that an override passes on as it was fetched is written as the old node has it.
-#include <fxgraph/trace/transformer.h>
+#include <fxgraph/retrace/transformer.h>
 
 namespace fx {
 

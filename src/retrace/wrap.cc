@@ -1,4 +1,4 @@
-#include <fxgraph/trace/wrap.h>
+#include <fxgraph/retrace/wrap.h>
 
 #include <mutex>
 #include <string>

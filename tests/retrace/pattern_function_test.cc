@@ -1,5 +1,5 @@
 // Functions as patterns: where literals go, and what patterns may not do with them.
-#include <fxgraph/trace/pattern_function.h>
+#include <fxgraph/retrace/pattern_function.h>
 
 #include "tests/trace/trace_testing.h"
 
