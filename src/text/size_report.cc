@@ -24,6 +24,10 @@ std::string SizeStatement::str() const {
     case Kind::tied: text += " = " + expression; break;
     case Kind::noted: return text;
   }
+  for (std::size_t i = 0; i < probed.size(); ++i) {
+    text += i == 0 ? ", probed at " : i + 1 == probed.size() ? " and " : ", ";
+    text += std::to_string(probed[i]);
+  }
   return why.empty() ? text : text + ": " + why;
 }
 

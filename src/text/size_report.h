@@ -4,7 +4,7 @@
 //
 //   x[0] free
 //   x[1] = 3: conv1.weight (aten::conv2d): expected input to have 3 channels
-//   x[2], x[3] free in steps of 32: aten::cat: Sizes of tensors must match
+//   x[2], x[3] free in steps of 32, probed at 32, 96 and 448: aten::cat: Sizes of tensors must match
 //   y[0] = x[0] * x[2]: aten::add.Tensor: The size of tensor a (6) must match the size of tensor b (11)
 //
 // A trace notes it on the placeholders; for a graph that was read from a file it is what its assertions say. Cost:
@@ -35,8 +35,11 @@ struct SizeStatement {
   std::int64_t value = 0;  ///< the size, or the step; 0 for the other kinds
   std::string expression;  ///< of the sizes of other dimensions: `2 * x[0] + 1`; empty for the other kinds
   std::string why;         ///< who decides that: `conv1.weight (aten::conv2d): …`; empty when nothing does
+  /// Other sizes at which the program was run and did the same, ascending. Empty for a program that never asks for
+  /// sizes: it holds by construction, wherever its operators do; and for the kinds that do not vary by themselves.
+  std::vector<std::int64_t> probed{};
 
-  /// One line: `x[1] = 3: conv1.weight …`.
+  /// One line: `x[1] = 3: conv1.weight …`, `x[0] free, probed at 1, 3 and 14`.
   std::string str() const;
 };
 

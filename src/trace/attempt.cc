@@ -89,6 +89,9 @@ Tracer::Attempt::Attempt(Tracer& tracer, const internal::Callable& callable, con
       session_(std::make_shared<Session>(static_cast<internal::NodeMaker&>(tracer))),
       running_(tracer, trace_.graph, callable.root) {
   trace_.root = root();
+  if (!tracer.options_.more_examples.empty() && !may_vary_)
+    throw Error(ErrorKind::invalid_argument,
+                "more_examples are of other sizes: they need examples, and no Sizes::fixed beside them");
   if (literals != PlaceholderInputs::Literals::holes) {
     state_.emplace(root());
     for (const auto& [name, member] : tracer.options_.state) {
@@ -223,8 +226,10 @@ bool Tracer::Attempt::generalise() {
       if (mode_switch_ && trace_.holds_for_mode.empty())
         trace_.holds_for_mode = mode_switch_->difference_at_sizes(program, groups, agrees);
     };
+    const internal::MoreExamples more =
+        internal::tensors_of(tracer_.options_.more_examples, examples_, inputs_.tensors);
     const bool is_general = internal::generalise(trace_.graph, program, *session_, inputs_.tensors,
-                                                 tracer_.options_.sizes, repeats_.sizes, at_found_sizes);
+                                                 tracer_.options_.sizes, more, repeats_.sizes, at_found_sizes);
     if (state_) state_->restore();
     if (!is_general) return false;
   }

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include <fxgraph/run/value.h>
+#include <fxgraph/trace/program_place.h>
 #include <fxgraph/trace/trace_error.h>
 
 namespace fx::internal {
@@ -39,6 +40,7 @@ void refuse_no_program() {
 }
 
 Argument run(const Callable& callable, Inputs& inputs) {
+  const ProgramEntry entry;
   try {
     return callable.run(inputs);
   } catch (const Error&) {

@@ -12,7 +12,33 @@ namespace {
 constexpr std::int64_t kLargestConstant = 64;  // elements of a tensor that is written number by number
 constexpr std::size_t kMostSamples = 10;       // to agree on other expressions
 
+[[noreturn]] void refuse_example(std::size_t nth, const std::string& why) {
+  throw Error(ErrorKind::trace, "symbolic_trace: the program does something else at more_examples[" +
+                                    std::to_string(nth) + "] than at the examples: " + why);
+}
+
 }  // namespace
+
+void Generaliser::take_example(std::size_t nth, const std::vector<at::Tensor>& example) {
+  const std::optional<GroupSizes> sizes = groups_.sizes_of(example);
+  if (!sizes || *sizes == groups_.examples()) return;
+  const std::string difference = search_.take(*sizes);
+  if (!difference.empty()) refuse_example(nth, difference);
+}
+
+void Generaliser::check_example(std::size_t nth, const std::vector<at::Tensor>& example) const {
+  const std::optional<GroupSizes> sizes = groups_.sizes_of(example);
+  if (!sizes) refuse_example(nth, "sizes that belong together are not equal");
+  for (std::size_t i = 0; i < sizes->size(); ++i) {
+    const SizeGroup& group = groups_.groups[i];
+    if (group.dimensions.empty() || group.takes((*sizes)[i])) continue;
+    const SizeDimension& dimension = groups_.dimensions[group.dimensions.front()];
+    refuse_example(nth, dimension_name(inputs_[dimension.input], dimension.dim) + " cannot be " +
+                            std::to_string((*sizes)[i]) + (group.why.empty() ? "" : ": " + group.why));
+  }
+  Sample sample(program_);
+  if (!sample.run(groups_.stand_ins(*sizes)) || !agrees(sample)) refuse_example(nth, "its numbers follow no rule");
+}
 
 bool Generaliser::run(const AtFoundSizes& at_found_sizes) {
   const auto same_numbers = [this](const Sample& sample) { return agrees(sample); };
@@ -31,6 +57,7 @@ bool Generaliser::run(const AtFoundSizes& at_found_sizes) {
       find_expressions();
       search_.check_ones(same_numbers, nullptr);
     }
+    search_.check_corners(same_numbers);
   } else if (program_.session.asks_layout()) {
     search_.check_ones(same_numbers, nullptr);  // what has one of something lies in several ways
   }

@@ -35,11 +35,18 @@ struct Retrace {
   }
 };
 
+/// The tensors of one more example, beside those that were bound.
+using MoreExamples = std::vector<std::vector<at::Tensor>>;
+/// Of each of `more` the tensors, in the order of `inputs`. Throws Error(invalid_argument) when one does not fit
+/// `examples`.
+MoreExamples tensors_of(const std::vector<std::vector<c10::IValue>>& more, const std::vector<c10::IValue>& examples,
+                        const std::vector<BoundTensor>& inputs);
+
 /// Told of the sizes that are found to do, and who says of a run whether its numbers are those of the graph.
 using AtFoundSizes = std::function<void(SizeGroups& groups, const std::function<bool(const Sample&)>& agrees)>;
 
 /// False when the program has to be traced again, as `retrace` then says.
 bool generalise(Graph& graph, const SampledProgram& program, Session& session, const std::vector<BoundTensor>& inputs,
-                const Sizes& sizes, Retrace& retrace, const AtFoundSizes& at_found_sizes);
+                const Sizes& sizes, const MoreExamples& more, Retrace& retrace, const AtFoundSizes& at_found_sizes);
 
 }  // namespace fx::internal

@@ -144,6 +144,7 @@ void Generaliser::write_lengths() {
 // ── Writing it ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 void Generaliser::write() {
+  if (!asks_for_sizes()) groups_.forget_probed();
   SizeNodes sizes = write_size_assertions(graph_, inputs_, groups_);
   write_ranks();
   write_lengths();

@@ -35,16 +35,69 @@ void tie_declared(SizeGroups& groups, const std::vector<BoundTensor>& inputs, co
   }
 }
 
+// Appends the tensors inside of `value`; false where it is not made as `example` is.
+bool take_tensors(const c10::IValue& value, const c10::IValue& example, std::vector<at::Tensor>& tensors) {
+  if (value.isTensor() && example.isTensor()) {
+    if (value.toTensor().defined() != example.toTensor().defined()) return false;
+    if (value.toTensor().defined()) tensors.push_back(value.toTensor());
+    return true;
+  }
+  if (value.tagKind() != example.tagKind()) return false;
+  std::vector<c10::IValue> own, theirs;
+  if (value.isList()) {
+    own = value.toListRef().vec(), theirs = example.toListRef().vec();
+  } else if (value.isTuple()) {
+    own = value.toTupleRef().elements().vec(), theirs = example.toTupleRef().elements().vec();
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict()) own.push_back(entry.value());
+    for (const auto& entry : example.toGenericDict()) theirs.push_back(entry.value());
+  } else {
+    return value == example;
+  }
+  bool is_alike = own.size() == theirs.size();
+  for (std::size_t i = 0; is_alike && i < own.size(); ++i) is_alike = take_tensors(own[i], theirs[i], tensors);
+  return is_alike;
+}
+
 }  // namespace
 
+MoreExamples tensors_of(const std::vector<std::vector<c10::IValue>>& more, const std::vector<c10::IValue>& examples,
+                        const std::vector<BoundTensor>& inputs) {
+  MoreExamples result;
+  for (std::size_t nth = 0; nth < more.size(); ++nth) {
+    const auto refuse = [&](const std::string& why) {
+      throw Error(ErrorKind::invalid_argument, "more_examples[" + std::to_string(nth) + "]: " + why);
+    };
+    if (more[nth].size() != examples.size()) {
+      refuse("it has " + std::to_string(more[nth].size()) + " values, the examples have " +
+             std::to_string(examples.size()));
+    }
+    std::vector<at::Tensor> tensors;
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+      if (!take_tensors(more[nth][i], examples[i], tensors))
+        refuse("value " + std::to_string(i) + " is not like that of the examples; only sizes of tensors may differ");
+    }
+    if (tensors.size() != inputs.size()) refuse("it has not the tensors that the program was given");
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const at::Tensor& example = inputs[i].example;
+      if (tensors[i].dim() != example.dim() || tensors[i].scalar_type() != example.scalar_type())
+        refuse(inputs[i].name + " has another type or number of dimensions; trace the program for each");
+    }
+    result.push_back(std::move(tensors));
+  }
+  return result;
+}
+
 bool generalise(Graph& graph, const SampledProgram& program, Session& session, const std::vector<BoundTensor>& inputs,
-                const Sizes& sizes, Retrace& retrace, const AtFoundSizes& at_found_sizes) {
+                const Sizes& sizes, const MoreExamples& more, Retrace& retrace, const AtFoundSizes& at_found_sizes) {
   SizeGroups groups(inputs, what_varies(inputs, sizes));
   bound_by(groups, retrace.largest);
   tie_declared(groups, inputs, sizes);
   const KeepRandomState keep;
   Generaliser generaliser(graph, program, inputs, groups, retrace);
+  for (std::size_t nth = 0; nth < more.size(); ++nth) generaliser.take_example(nth, more[nth]);
   if (!generaliser.run(at_found_sizes)) return false;
+  for (std::size_t nth = 0; nth < more.size(); ++nth) generaliser.check_example(nth, more[nth]);
   check_named(inputs, groups, sizes);
   assert_types(graph, program, inputs, groups.stand_ins(groups.examples()),
                generaliser.has_seen_types() && !program.session.asks_layout());

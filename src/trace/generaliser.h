@@ -31,6 +31,11 @@ class Generaliser {
         retrace_(retrace),
         search_(program, groups) {}
 
+  /// Runs the program at one more example of the caller's before it looks for others. Throws Error(trace) when it does
+  /// something else there.
+  void take_example(std::size_t nth, const std::vector<at::Tensor>& example);
+  /// Throws Error(trace) when what was found does not hold for that example.
+  void check_example(std::size_t nth, const std::vector<at::Tensor>& example) const;
   /// False when the program has to be traced again.
   bool run(const AtFoundSizes& at_found_sizes);
   /// Runs the program at the examples once more, after all others. False when it has to be traced again for what it has

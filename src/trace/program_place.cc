@@ -2,8 +2,8 @@
 
 #include <c10/util/Type.h>
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <link.h>
+#include <unwind.h>
 #if FXGRAPH_BACKTRACE
 #include <backtrace.h>
 #endif
@@ -56,20 +56,24 @@ std::string exported_name(const void* address) {
   return dladdr(address, &info) && info.dli_sname ? c10::demangle(info.dli_sname) : "";
 }
 
-/// Where LibTorch's code lies: nothing in it is a place in the program, and to name it takes a millisecond.
-class LibTorchCode {
+/// Where the code of LibTorch and of the language's libraries lies: nothing in it is a place in the program, and to
+/// name it takes a millisecond.
+class LibraryCode {
  public:
-  LibTorchCode() {
+  LibraryCode() {
     dl_iterate_phdr(
         [](dl_phdr_info* object, std::size_t, void* data) {
           const std::string_view path = object->dlpi_name;
           const std::string_view name = path.substr(path.rfind('/') + 1);
-          if (!name.starts_with("libtorch") && !name.starts_with("libc10")) return 0;
+          static constexpr std::string_view kLibraries[] = {"libtorch",   "libc10", "libc.so",   "libc-2.",
+                                                            "libpthread", "libm.",  "libstdc++", "libgomp"};
+          if (std::ranges::none_of(kLibraries, [&](std::string_view known) { return name.starts_with(known); }))
+            return 0;
           for (int i = 0; i < object->dlpi_phnum; ++i) {
             const auto& segment = object->dlpi_phdr[i];
             if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X)) continue;
             const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
-            static_cast<LibTorchCode*>(data)->ranges_.emplace_back(begin, begin + segment.p_memsz);
+            static_cast<LibraryCode*>(data)->ranges_.emplace_back(begin, begin + segment.p_memsz);
           }
           return 0;
         },
@@ -85,12 +89,9 @@ class LibTorchCode {
   std::vector<std::pair<std::uintptr_t, std::uintptr_t>> ranges_;
 };
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+thread_local const void* program_entry = nullptr;
 
-// Where the tracer calls the program: what called the tracer is no place in it.
-bool is_entry(const Level& level) {
-  return level.function.starts_with("fx::internal::run(") || level.function.starts_with("fx::Tracer::Attempt::");
-}
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 std::string without_parameters(const std::string& function) { return function.substr(0, function.find('(')); }
 
@@ -130,21 +131,33 @@ std::string text_of(const Level& level) {
 
 }  // namespace
 
+ProgramEntry::ProgramEntry(const void* frame) : outer_(std::exchange(program_entry, frame)) {}
+ProgramEntry::~ProgramEntry() { program_entry = outer_; }
+
+// Frames lie in memory as the calls are nested: those above the entry's have called the program.
 CallPlace calling_place() {
   CallPlace place;
-  place.count = backtrace(place.frames.data(), static_cast<int>(place.frames.size()));
+  if (!program_entry) return place;
+  _Unwind_Backtrace(
+      [](_Unwind_Context* frame, void* data) {
+        CallPlace& place = *static_cast<CallPlace*>(data);
+        const bool is_outside = _Unwind_GetCFA(frame) > reinterpret_cast<std::uintptr_t>(program_entry);
+        if (is_outside || place.count == static_cast<int>(place.frames.size())) return _URC_END_OF_STACK;
+        place.frames[static_cast<std::size_t>(place.count++)] = reinterpret_cast<void*>(_Unwind_GetIP(frame));
+        return _URC_NO_REASON;
+      },
+      &place);
   return place;
 }
 
 std::string words_for(const CallPlace& place) {
-  const LibTorchCode libtorch;
+  const LibraryCode libraries;
   for (int i = 1; i < place.count; ++i) {
     const void* frame = place.frames[static_cast<std::size_t>(i)];
-    if (libtorch.contains(frame)) continue;
+    if (libraries.contains(frame)) continue;
     std::vector<Level> levels = levels_at(frame);
     if (levels.empty()) levels.push_back({exported_name(frame), "", 0});
     for (const Level& level : levels) {
-      if (is_entry(level)) return "";
       if (is_of_program(level)) return text_of(level);
     }
   }

@@ -15,7 +15,19 @@ struct CallPlace {
   int count = 0;
 };
 
-/// Where the traced program is now.
+/// While it lives, this thread runs the traced program: what called it is no place in the program.
+class ProgramEntry {
+ public:
+  explicit ProgramEntry(const void* frame = __builtin_frame_address(0));
+  ~ProgramEntry();
+  ProgramEntry(const ProgramEntry&) = delete;
+  ProgramEntry& operator=(const ProgramEntry&) = delete;
+
+ private:
+  const void* outer_;
+};
+
+/// Where the traced program is now; nowhere in a thread that the tracer has not called it in.
 CallPlace calling_place();
 /// `net.cc:42, Net::forward`: the innermost function at the place that is neither LibTorch's nor ours. Empty when it is
 /// not known. Any thread may ask.

@@ -294,9 +294,7 @@ bool SizeGroups::allow(const GroupSizes& sizes) const {
 
 bool SizeGroups::are_within_bounds(const GroupSizes& sizes) const {
   return std::all_of(dimensions.begin(), dimensions.end(), [&](const SizeDimension& dimension) {
-    const SizeGroup& group = groups[dimension.group];
-    const std::int64_t size = sizes[dimension.group];
-    return (group.below_said || size >= group.lowest) && (group.above_said || size <= group.highest);
+    return groups[dimension.group].is_within_bounds(sizes[dimension.group]);
   });
 }
 

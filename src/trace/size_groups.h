@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct SizeGroup {
   /// What it is of others, for a group that does not vary without them.
   std::optional<SizeTie> follows;
   std::string why, where;  ///< why it is fixed, tied or has steps
+  /// The sizes at which the program came through.
+  std::set<std::int64_t> probed{};
 
   /// Whether nothing that is known is against this size.
   bool may_be(std::int64_t tried) const { return tried >= 1 && tried > below && tried < above && tried % step == 0; }
@@ -49,6 +52,14 @@ struct SizeGroup {
   /// Whether nothing that is known is against any size.
   bool may_be_any() const {
     return !fixed && step == 1 && below < 1 && above == std::numeric_limits<std::int64_t>::max();
+  }
+  /// Whether a graph of it takes this size.
+  bool takes(std::int64_t tried) const {
+    return (!fixed || tried == size) && tried % step == 0 && is_within_bounds(tried);
+  }
+  /// Whether it is none of those that are asserted not to be, as too small or too large.
+  bool is_within_bounds(std::int64_t tried) const {
+    return (below_said || tried >= lowest) && (above_said || tried <= highest);
   }
   void fix(std::string reason, std::string place);
   /// Sizes up to this, or from it on, do not do, which the graph is to say, with this reason beside others.
@@ -96,6 +107,10 @@ class SizeGroups {
   void tie(std::uint32_t a, std::uint32_t b);
   /// Makes a group follow from others, which follow from none.
   void follow(std::uint32_t group, SizeTie tie);
+  /// Says nothing of where the program was run: it holds by construction.
+  void forget_probed() {
+    for (SizeGroup& group : groups) group.probed.clear();
+  }
   /// Fixes what follows from fixed ones alone.
   void fix_followers();
   /// Whether these sizes keep to what is known of the groups.

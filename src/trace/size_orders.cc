@@ -87,8 +87,7 @@ std::string SizeSearch::difference_at_examples() const {
       std::none_of(again.changed_constants().begin(), again.changed_constants().end(), differs))
     return {};
   if (program_.session.has_other_threads()) throw order_of_threads();
-  const std::string how = came_through ? "other numbers" : reason(again), where = again.where();
-  return "at the same sizes: " + how + (where.empty() ? "" : " (" + where + ")");
+  return "at the same sizes: " + in_words(again);
 }
 
 void SizeSearch::refuse_state(const std::string& how) {

@@ -1,11 +1,45 @@
-// The parts of a SizeSearch that look at sizes which are no samples: all at one, beyond what operators refuse; and the
-// steps that numbers of the program suggest.
+// The parts of a SizeSearch that look at sizes which it is given, or which are no samples: all at one, beyond what
+// operators refuse; and the steps that numbers of the program suggest.
 #include <algorithm>
 #include <set>
 
 #include <fxgraph/trace/size_search.h>
 
 namespace fx::internal {
+
+std::string SizeSearch::take(const GroupSizes& sizes) {
+  bool came_through = false;
+  std::unique_ptr<Sample> sample = attempt(sizes, Sample::kToTheEnd, &came_through);
+  if (!came_through) return in_words(*sample);
+  samples_.push_back(std::move(sample));
+  sizes_.push_back(sizes);
+  return {};
+}
+
+bool SizeSearch::add_sample(const GroupSizes& sizes) {
+  bool came_through = false;
+  std::unique_ptr<Sample> sample = attempt(sizes, Sample::kToTheEnd, &came_through);
+  if (!came_through) {
+    if (!is_said(*sample)) leave_out(sizes, reason(*sample), sample->place());
+    return false;
+  }
+  samples_.push_back(std::move(sample));
+  sizes_.push_back(sizes);
+  return true;
+}
+
+// Of the dimensions that have other sizes than any that was seen.
+void SizeSearch::leave_out(const GroupSizes& sizes, const std::string& why, const CallPlace& place) {
+  for (const std::uint32_t index : groups_.independent()) {
+    SizeGroup& group = groups_.groups[index];
+    const std::string at = "at size " + std::to_string(sizes[index]) + ": " + why;
+    if (sizes[index] < group.lowest && sizes[index] > group.below) {
+      group.stay_above(group.lowest - 1, at, place);
+    } else if (sizes[index] > group.highest && sizes[index] < group.above) {
+      group.stay_below(group.highest + 1, at, place);
+    }
+  }
+}
 
 void SizeSearch::check_ones(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others) {
   Some some;
@@ -60,6 +94,48 @@ void SizeSearch::check_beyond() {
     if (group.below_said && group.below >= half && half > 0 && group.size % 2 == 0 &&
         (!may_go_on() || comes_through(half)))
       group.stay_above(group.lowest - 1, "smaller ones are taken in steps, or were not tried", {});
+  }
+}
+
+void SizeSearch::check_corners(const std::function<bool(const Sample&)>& agrees) {
+  const auto size_at = [this](std::uint32_t index, bool is_largest) {
+    return is_largest ? groups_.groups[index].highest : groups_.groups[index].lowest;
+  };
+  agrees_ = &agrees;
+  bool has_fixed = false;
+  for (const std::uint32_t index : groups_.independent()) {
+    std::set<GroupSizes> tried = {groups_.examples()};
+    for (const auto& [is_largest, others_are_largest] :
+         {std::pair{false, true}, {false, false}, {true, false}, {true, true}}) {
+      const SizeGroup& group = groups_.groups[index];
+      if (group.fixed || (is_largest ? group.above_said : group.below_said) || !may_look_into_corners()) continue;
+      GroupSizes sizes = groups_.examples();
+      for (const std::uint32_t other : groups_.independent()) sizes[other] = size_at(other, others_are_largest);
+      sizes[index] = size_at(index, is_largest);
+      sizes = groups_.with_broadcast(std::move(sizes));
+      if (!tried.insert(sizes).second) continue;
+      bool is_fine = false;
+      const std::unique_ptr<Sample> sample = attempt(sizes, Sample::kToTheEnd, &is_fine);
+      if (is_fine || is_said(*sample)) continue;
+      fix(index, reason(*sample) + " beside other sizes", sample->where());
+      has_fixed = true;
+    }
+  }
+  if (has_fixed) check_alone();
+  agrees_ = nullptr;
+}
+
+// Where sizes are compared with one that is fixed now: what was tried beside others of its is tried beside this.
+void SizeSearch::check_alone() {
+  for (const std::uint32_t index : groups_.independent()) {
+    for (const std::int64_t size : {groups_.groups[index].lowest, groups_.groups[index].highest}) {
+      if (groups_.groups[index].fixed || size == groups_.groups[index].size) continue;
+      bool is_fine = false;
+      const std::unique_ptr<Sample> sample =
+          attempt(groups_.with_broadcast(groups_.examples_with({index}, size)), Sample::kToTheEnd, &is_fine);
+      if (!is_fine && !is_said(*sample))
+        fix(index, reason(*sample) + " at size " + std::to_string(size), sample->where());
+    }
   }
 }
 

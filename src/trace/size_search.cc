@@ -8,12 +8,16 @@ namespace {
 
 constexpr int kTriesForABound = 5;
 constexpr std::uint64_t kForSamples = 3;  // recordings that runs which look for what fails leave over
+constexpr std::uint64_t kForCorners = 3;  // and that there are beyond them, for what bounds hide
 
 }  // namespace
 
 // So that the cost of a trace is a multiple of the program's.
 bool SizeSearch::may_explore() const {
   return spent_ < (program_.most_recordings - kForSamples) * (program_.log.size() + 1);
+}
+bool SizeSearch::may_look_into_corners() const {
+  return spent_ < (program_.most_recordings + kForCorners) * (program_.log.size() + 1);
 }
 bool SizeSearch::may_go_on() const { return spent_ < program_.most_recordings * (program_.log.size() + 1); }
 
@@ -22,8 +26,15 @@ std::unique_ptr<Sample> SizeSearch::attempt(const GroupSizes& sizes, std::uint32
   const bool ran = sample->run(groups_.stand_ins(sizes), last);
   spent_ += sample->num_calls() + 1;
   *came_through = ran && (!agrees_ || (*agrees_)(*sample));
+  if (*came_through && last == Sample::kToTheEnd) note_probed(sizes);
   if (sample->slices_more()) note_slice(sizes);
   return sample;
+}
+
+void SizeSearch::note_probed(const GroupSizes& sizes) {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] != groups_.groups[i].size) groups_.groups[i].probed.insert(sizes[i]);
+  }
 }
 
 void SizeSearch::note_slice(const GroupSizes& sizes) {
@@ -66,7 +77,9 @@ std::unique_ptr<Sample> SizeSearch::attempt_disguised(const GroupSizes& sizes) {
                               Sample::kToTheEnd, disguise_.types()) &&
                   changes_as_before(*sample);
   spent_ += sample->num_calls() + 1;
-  return may_disguise_ ? std::move(sample) : nullptr;
+  if (!may_disguise_) return nullptr;
+  note_probed(sizes);
+  return sample;
 }
 
 // Whether all that is other than in the first trace was so in an earlier sample: then sizes have changed it. What lies
@@ -176,31 +189,6 @@ bool SizeSearch::has_seen(std::uint32_t group, std::int64_t size) const {
   return std::any_of(sizes_.begin(), sizes_.end(), [&](const GroupSizes& sizes) { return sizes[group] == size; });
 }
 
-bool SizeSearch::add_sample(const GroupSizes& sizes) {
-  bool came_through = false;
-  std::unique_ptr<Sample> sample = attempt(sizes, Sample::kToTheEnd, &came_through);
-  if (!came_through) {
-    if (!is_said(*sample)) leave_out(sizes, reason(*sample), sample->place());
-    return false;
-  }
-  samples_.push_back(std::move(sample));
-  sizes_.push_back(sizes);
-  return true;
-}
-
-// Of the dimensions that have other sizes than any that was seen.
-void SizeSearch::leave_out(const GroupSizes& sizes, const std::string& why, const CallPlace& place) {
-  for (const std::uint32_t index : groups_.independent()) {
-    SizeGroup& group = groups_.groups[index];
-    const std::string at = "at size " + std::to_string(sizes[index]) + ": " + why;
-    if (sizes[index] < group.lowest && sizes[index] > group.below) {
-      group.stay_above(group.lowest - 1, at, place);
-    } else if (sizes[index] > group.highest && sizes[index] < group.above) {
-      group.stay_below(group.highest + 1, at, place);
-    }
-  }
-}
-
 void SizeSearch::drop_behind(std::size_t count) {
   samples_.resize(count);
   sizes_.resize(count);
@@ -209,6 +197,11 @@ void SizeSearch::drop_behind(std::size_t count) {
 std::string SizeSearch::reason(const Sample& failure) const {
   if (failure.came_through()) return "a number that the program computes of it is another one from there on";
   return program_.log.describe(failure.failed_at()) + ": " + failure.why();
+}
+
+std::string SizeSearch::in_words(const Sample& failure) const {
+  const std::string where = failure.where();
+  return (failure.came_through() ? "other numbers" : reason(failure)) + (where.empty() ? "" : " (" + where + ")");
 }
 
 // A weight has the sizes that it has: no other size of the input will do.

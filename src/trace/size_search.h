@@ -61,6 +61,8 @@ class SizeSearch {
   void check_ones(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others);
   /// Whether a sample had this size of the group.
   bool has_seen(std::uint32_t group, std::int64_t size) const;
+  /// Takes one more sample, at sizes that the caller gives; what is different there, or nothing.
+  std::string take(const GroupSizes& sizes);
   /// Takes one more sample, at these sizes; false when it does not come through. What does not do at sizes that were
   /// not seen is then left out.
   bool add_sample(const GroupSizes& sizes);
@@ -80,6 +82,9 @@ class SizeSearch {
   /// Where an operator has refused, it may take sizes that are further away, as multiples: there the graph says itself
   /// how far was looked.
   void check_beyond();
+  /// Bounds were found for one dimension beside certain sizes of the others: tries each beside their extremes, and
+  /// fixes it where that does not do, for no bound describes how dimensions compare.
+  void check_corners(const std::function<bool(const Sample&)>& agrees);
   /// Of each tensor among the inputs the sizes of the largest samples.
   std::vector<std::vector<std::int64_t>> largest_tried() const;
   /// Whether there is room for another run; once there is none, nothing is tried any more.
@@ -96,6 +101,8 @@ class SizeSearch {
   void leave_out(const GroupSizes& sizes, const std::string& why, const CallPlace& place);
   void fix_rest(const Some& active);
   bool may_explore() const;
+  bool may_look_into_corners() const;
+  void check_alone();
   bool take_suggested_step(std::uint32_t group, const Sample& failure, std::int64_t bad);
   void exclude_ones(const Some& some, const Sample& all,
                     const std::function<std::unique_ptr<Sample>(const Some&)>& try_ones);
@@ -104,6 +111,7 @@ class SizeSearch {
   int choice_of(int round) const;
   bool changes_as_before(const Sample& sample) const;
   void note_slice(const GroupSizes& sizes);
+  void note_probed(const GroupSizes& sizes);
   void forget(std::size_t sample);
   void forget_all();
   bool works(const GroupSizes& sizes, std::uint32_t last);
@@ -132,6 +140,7 @@ class SizeSearch {
   GroupSizes in_order(const Some& some, Order order) const;
   bool check_order(const Some& some, Order order, const std::function<bool(const Sample&)>& agrees, bool* is_refused);
   std::string reason(const Sample& failure) const;
+  std::string in_words(const Sample& failure) const;
   bool is_held_by_parameter(const Sample& failure) const;
 
   const SampledProgram& program_;

@@ -308,6 +308,8 @@ class SizeAssertions {
                        : group.follows   ? Kind::tied
                        : group.step != 1 ? Kind::steps
                                          : Kind::any;
+      if (statement.kind == Kind::any || statement.kind == Kind::steps)
+        statement.probed.assign(group.probed.begin(), group.probed.end());
       if (statement.kind == Kind::tied) statement.expression = expression(*group.follows);
       statement.value = group.fixed ? group.size : group.follows ? 0 : group.step;
       for (const std::uint32_t each : group.dimensions) {

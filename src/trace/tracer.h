@@ -90,6 +90,10 @@ struct TraceOptions {
   std::vector<std::pair<std::string, StateMember>> state{};
   /// For which sizes of the inputs the trace is to hold, when there are examples.
   Sizes sizes = {};
+  /// Further examples, each a value for every input, of other sizes: what generalises holds for these, too. Their data
+  /// says nothing; their types, numbers of dimensions and numbers are those of the examples. Throws Error(trace) in the
+  /// trace when the program does something else there, and Error(invalid_argument) when they do not fit.
+  std::vector<std::vector<c10::IValue>> more_examples = {};
 };
 
 /// Records what a program does as a graph; see the top of this file.

@@ -6,103 +6,18 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include <array>
-#include <atomic>
-#include <condition_variable>
 #include <cstddef>
-#include <mutex>
-#include <thread>
 
 #include <fxgraph/text/print.h>
 #include <fxgraph/trace/dispatch.h>
 #include "tests/trace/larger_models.h"
+#include "tests/trace/shared_module.h"
 #include "tests/trace/trace_testing.h"
 
 namespace fx::guest_test {
 
+using testing::Shared;
 using torch::Tensor;
-
-// ── What nobody may touch
-// ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-// A map of sizes with open addressing: entries and their count belong together.
-class SizeMap {
- public:
-  void count(std::int64_t size) {
-    std::size_t at = static_cast<std::size_t>(size) % slots_.size();
-    while (slots_[at].size != 0 && slots_[at].size != size) at = (at + 1) % slots_.size();
-    if (slots_[at].size == 0) ++used_;
-    slots_[at].size = size;
-    ++slots_[at].times;
-  }
-  bool is_whole() const {
-    std::size_t used = 0;
-    for (const Slot& slot : slots_) {
-      used += slot.size != 0;
-      if ((slot.size != 0) != (slot.times != 0)) return false;
-    }
-    return used == used_;
-  }
-  std::int64_t times() const {
-    std::int64_t all = 0;
-    for (const Slot& slot : slots_) all += slot.times;
-    return all;
-  }
-
- private:
-  struct Slot {
-    std::int64_t size = 0, times = 0;
-  };
-  std::array<Slot, 4096> slots_ = {};
-  std::size_t used_ = 0;
-};
-
-struct Shared : torch::nn::Module {
-  torch::nn::Linear linear = register_module("linear", torch::nn::Linear(4, 4));
-  SizeMap sizes;
-  std::int64_t calls = 0;
-  std::atomic<std::int64_t> raised{0};
-  std::mutex mutex;
-  std::condition_variable wakes;
-  bool is_done = false;
-  Tensor forward(Tensor x) {
-    ++calls;
-    sizes.count(x.size(0));
-    return linear(x).relu() * static_cast<double>(x.size(0));
-  }
-};
-
-TEST(Guest, LeavesAloneWhatItWasNotGiven) {
-  const auto net = std::make_shared<Shared>();
-  std::atomic<bool> stops{false}, has_fallen{false};
-  std::int64_t raised = 0;
-  std::thread raises([&] {
-    while (!stops) {
-      if (net->raised.load() != raised) has_fallen = true;
-      net->raised = ++raised;
-    }
-  });
-  std::thread waits([&] {
-    std::unique_lock<std::mutex> lock(net->mutex);
-    net->wakes.wait(lock, [&] { return net->is_done; });
-  });
-  const Tensor x = torch::rand({3, 4});
-  for (int i = 0; i < 30; ++i) {
-    const auto gm = symbolic_trace(net, {x});
-    EXPECT_TRUE(testing::same_value(gm->forward(x), net->forward(x), 1e-6));
-  }
-  {
-    const std::lock_guard<std::mutex> lock(net->mutex);
-    net->is_done = true;
-  }
-  net->wakes.notify_all();
-  waits.join();
-  stops = true;
-  raises.join();
-  EXPECT_FALSE(has_fallen);
-  EXPECT_TRUE(net->sizes.is_whole());
-  EXPECT_EQ(net->sizes.times(), net->calls);
-}
 
 // ── What it may not do
 // ────────────────────────────────────────────────────────────────────────────────────────────────────

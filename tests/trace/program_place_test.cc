@@ -42,10 +42,20 @@ using ::testing::HasSubstr;
 
 std::string line(int number) { return "program_place_test.cc:" + std::to_string(number); }
 
-TEST(ProgramPlace, IsWhereItWasNoted) {
-  const int here = __LINE__ + 1;
-  const internal::CallPlace place = internal::calling_place();
-  EXPECT_THAT(internal::words_for(place), HasSubstr(line(here)));
+int noted = 0;
+__attribute__((noinline)) internal::CallPlace note_place() {
+  noted = __LINE__ + 1;
+  internal::CallPlace place = internal::calling_place();
+  return place;
+}
+
+// What called the tracer is no place in the program, be it main() or the C library.
+TEST(ProgramPlace, LiesBehindTheEntry) {
+  EXPECT_EQ(internal::words_for(note_place()), "");
+  const internal::ProgramEntry entry;
+  const internal::CallPlace place = note_place();
+  EXPECT_EQ(place.count, 3);  // the question, the function, and the entry itself
+  EXPECT_THAT(internal::words_for(place), HasSubstr(line(noted)));
 }
 
 TEST(ProgramPlace, FixedSizesNameTheirLine) {

@@ -294,8 +294,9 @@ TEST(Sizes, FixedIsAsItWas) {
 TEST(Sizes, NamedDimensionsVary) {
   const auto mean = [](Tensor x) { return x.sum(0) / x.size(0); };
   const auto gm = symbolic_trace(mean, {torch::rand({2, 3})}, {.sizes = Sizes::varying({"x[0]"})});
-  EXPECT_EQ(SizeReport(gm->graph()).str(),
-            "x[0] free\nx[1] = 3: it is not among those that TraceOptions::sizes names\n");
+  EXPECT_EQ(
+      SizeReport(gm->graph()).str(),
+      "x[0] free, probed at 1, 5, 19 and 131059\nx[1] = 3: it is not among those that TraceOptions::sizes names\n");
   EXPECT_FX_ERROR(symbolic_trace(mean, {torch::rand({2, 3})}, {.sizes = Sizes::varying({"y[0]"})}), invalid_argument,
                   HasSubstr("there is no dimension y[0]"));
   const auto loop = [](Tensor x) { return x.size(0) == 2 ? x : x.relu(); };
