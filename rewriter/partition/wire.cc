@@ -9,15 +9,15 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
+#include <algorithm>
 #include <utility>
 
 #include <fxgraph/nn/without_repeats.h>
+#include <fxgraph/run/stored_values.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
 namespace {
-
-enum Kind : std::int64_t { kTensor, kUndefined, kPickle };
 
 constexpr std::int64_t kHead = 64;  // words; the first says how many there are
 
@@ -50,6 +50,11 @@ bool is_pickled(const c10::IValue& value) {
   return !value.isTensor() || (value.toTensor().defined() && !is_plain(value.toTensor()));
 }
 
+[[noreturn]] void refuse_message(int from, const std::string& why) {
+  throw Error(ErrorKind::execution, "a message of worker " + std::to_string(from) + " " + why +
+                                        "; let all workers run the same program of the same version");
+}
+
 /// The tag of one of the three kinds of message. Tags are 32 bits: after 3·10^8 micro-batches they come again, when
 /// those of before have long arrived.
 int tag_of(Channel channel, int kind) {
@@ -60,20 +65,57 @@ int tag_of(Channel channel, int kind) {
 class Reader {
  public:
   /// Of words that outlive it.
-  explicit Reader(const at::Tensor& words) : at_(words.data_ptr<std::int64_t>()), end_(at_ + words.numel()) {}
-  bool at_end() const { return at_ == end_; }
+  Reader(at::IntArrayRef words, int from) : from_(from), words_(words) {}
+  bool at_end() const { return words_.empty(); }
   std::int64_t next() {
-    if (at_ == end_) throw Error(ErrorKind::execution, "a message between stages ends too early");
-    return *at_++;
+    if (at_end()) refuse_message(from_, "ends too early");
+    const std::int64_t word = words_.front();
+    words_ = words_.slice(1);
+    return word;
   }
-  std::vector<std::int64_t> next(std::int64_t count) {
-    std::vector<std::int64_t> words;
-    for (std::int64_t i = 0; i < count; ++i) words.push_back(next());
-    return words;
+  /// A word that is none of these numbers is refused.
+  std::int64_t next_of(std::int64_t least, std::int64_t most) {
+    const std::int64_t word = next();
+    if (word < least || word > most) refuse_message(from_, "has " + std::to_string(word) + " where it may not");
+    return word;
+  }
+  /// How many of the words behind it.
+  std::int64_t next_count() { return next_of(0, static_cast<std::int64_t>(words_.size()) - 1); }
+  DescribedValue next_value() {
+    DescribedValue value;
+    value.kind = static_cast<ValueKind>(next_of(0, static_cast<std::int64_t>(ValueKind::pickle)));
+    if (value.kind == ValueKind::tensor) read_tensor(value);
+    if (value.kind == ValueKind::pickle) value.pickled_bytes = next_of(0, kMostBytes);
+    return value;
   }
 
  private:
-  const std::int64_t *at_, *end_;
+  static constexpr std::int64_t kMostBytes = std::int64_t{1} << 46;
+
+  void read_tensor(DescribedValue& value) {
+    constexpr std::int64_t kMostDims = 64;
+    value.type = static_cast<at::ScalarType>(next_of(0, static_cast<std::int64_t>(at::ScalarType::NumOptions) - 1));
+    if (value.type == at::ScalarType::Undefined || at::isQIntType(value.type))
+      refuse_message(from_, "has a tensor of no plain type");
+    const std::int64_t dims = next_of(0, kMostDims);
+    for (std::int64_t i = 0; i < dims; ++i) value.sizes.push_back(next_of(0, kMostBytes));
+    for (std::int64_t i = 0; i < dims; ++i) value.strides.push_back(next_of(0, kMostBytes));
+    const auto element = static_cast<std::int64_t>(c10::elementSize(value.type));
+    std::int64_t bytes = element, repeated = element;
+    bool is_too_large = false;
+    for (std::size_t i = 0; i < value.sizes.size() && !is_too_large; ++i) {
+      const std::int64_t size = std::max<std::int64_t>(value.sizes[i], 1);
+      std::int64_t step = 0;
+      is_too_large = __builtin_mul_overflow(repeated, size, &repeated) ||
+                     __builtin_mul_overflow(size - 1, value.strides[i], &step) ||
+                     __builtin_mul_overflow(step, element, &step) || __builtin_add_overflow(bytes, step, &bytes) ||
+                     bytes > kMostBytes;
+    }
+    if (is_too_large) refuse_message(from_, "has a tensor that is larger than any memory");
+  }
+
+  const int from_;
+  at::IntArrayRef words_;
 };
 
 }  // namespace
@@ -84,14 +126,14 @@ void send_values(Workers& workers, const std::vector<c10::IValue>& values, const
   std::vector<at::Tensor> payload;
   for (const c10::IValue& value : values) {
     if (value.isTensor() && !value.toTensor().defined()) {
-      words.push_back(kUndefined);
+      words.push_back(static_cast<std::int64_t>(ValueKind::undefined));
     } else if (!is_pickled(value)) {
-      words.push_back(kTensor);
+      words.push_back(static_cast<std::int64_t>(ValueKind::tensor));
       const at::Tensor plain = sendable(value.toTensor());
       describe(plain, words);
       payload.push_back(payload_of(plain));
     } else {
-      words.push_back(kPickle);
+      words.push_back(static_cast<std::int64_t>(ValueKind::pickle));
       const std::vector<char> pickled =
           torch::jit::pickle_save(value.isTensor() ? c10::IValue(sendable(value.toTensor())) : value);
       words.push_back(static_cast<std::int64_t>(pickled.size()));
@@ -122,52 +164,59 @@ Incoming::Incoming(Workers& workers, int from, Channel channel)
       channel_(channel),
       head_(workers.begin_receive(at::empty({kHead}, at::kLong), from, tag_of(channel, 0))) {}
 
+Description read_description(at::IntArrayRef words, int from) {
+  Reader reader(words, from);
+  Description described;
+  for (std::int64_t left = reader.next_count(); left > 0; --left) described.values.push_back(reader.next_value());
+  while (!reader.at_end()) described.notes.push_back(reader.next());
+  return described;
+}
+
 Received Incoming::receive() {
   workers_->finish(head_);
   at::Tensor words = head_.tensor;
   const std::int64_t size = *words.data_ptr<std::int64_t>();
+  constexpr std::int64_t kMostWords = std::int64_t{1} << 28;
+  if (size < 2 || size > kMostWords) refuse_message(from_, "has " + std::to_string(size) + " words");
   if (size > kHead) {
     Workers::Arriving rest = workers_->begin_receive(at::empty({size}, at::kLong), from_, tag_of(channel_, 1));
     workers_->finish(rest);
     words = rest.tensor;
   }
-  Reader reader(words.narrow(0, 1, size - 1));
-  Received result;
-  result.values.resize(static_cast<std::size_t>(reader.next()));
+  const Description described =
+      read_description({words.data_ptr<std::int64_t>() + 1, static_cast<std::size_t>(size - 1)}, from_);
+  Received result{std::vector<c10::IValue>(described.values.size()), described.notes};
   std::vector<Workers::Arriving> payload;
   std::vector<std::pair<c10::IValue*, at::Tensor>> pickles;
   std::vector<std::pair<at::Tensor, at::Tensor>> elements;  // a part of a tensor, and what comes there
   const auto expect = [&](const at::Tensor& bytes) {
     if (bytes.numel()) payload.push_back(workers_->begin_receive(bytes, from_, tag_of(channel_, 2)));
   };
-  for (c10::IValue& value : result.values) {
-    const std::int64_t kind = reader.next();
-    if (kind == kUndefined) {
-      value = at::Tensor();
-    } else if (kind == kTensor) {
-      const auto type = static_cast<at::ScalarType>(reader.next());
-      const std::int64_t dims = reader.next();
-      const std::vector<std::int64_t> sizes = reader.next(dims), strides = reader.next(dims);
-      const at::Tensor tensor = at::empty_strided(sizes, strides, type);
+  for (std::size_t i = 0; i < result.values.size(); ++i) {
+    const DescribedValue& value = described.values[i];
+    if (value.kind == ValueKind::undefined) {
+      result.values[i] = at::Tensor();
+    } else if (value.kind == ValueKind::tensor) {
+      const at::Tensor tensor = at::empty_strided(value.sizes, value.strides, value.type);
       if (tensor.is_non_overlapping_and_dense()) {
         expect(flat(tensor));
       } else {
         const at::Tensor once = without_repeats(tensor);
-        elements.emplace_back(once, at::empty(once.sizes(), type));
+        elements.emplace_back(once, at::empty(once.sizes(), value.type));
         expect(elements.back().second);
       }
-      value = tensor;
+      result.values[i] = tensor;
     } else {
-      pickles.emplace_back(&value, at::empty({reader.next()}, at::kByte));
+      pickles.emplace_back(&result.values[i], at::empty({value.pickled_bytes}, at::kByte));
       expect(pickles.back().second);
     }
   }
-  while (!reader.at_end()) result.notes.push_back(reader.next());
   for (Workers::Arriving& arriving : payload) workers_->finish(arriving);
   for (auto& [tensor, came] : elements) tensor.copy_(came);
   for (auto& [value, bytes] : pickles) {
     const char* begin = reinterpret_cast<const char*>(bytes.data_ptr());
-    *value = torch::jit::pickle_load({begin, begin + bytes.numel()});
+    ArchiveReader archive("a message of worker " + std::to_string(from_), {begin, begin + bytes.numel()});
+    *value = stored_value(archive);
   }
   return result;
 }

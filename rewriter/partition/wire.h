@@ -17,6 +17,27 @@ struct Channel {
   bool back = false;
 };
 
+/// How a value comes.
+enum class ValueKind : std::uint8_t { tensor, undefined, pickle };
+
+/// A value of a message, as its words say it.
+struct DescribedValue {
+  ValueKind kind = ValueKind::undefined;
+  at::ScalarType type = at::ScalarType::Undefined;  ///< of a tensor, as are sizes and strides
+  std::vector<std::int64_t> sizes{}, strides{};
+  std::int64_t pickled_bytes = 0;
+};
+
+/// What the words of a message say.
+struct Description {
+  std::vector<DescribedValue> values;
+  std::vector<std::int64_t> notes;
+};
+
+/// Reads what `from` describes. Throws Error(execution) that names it where that cannot be: a number out of its range,
+/// a tensor that is larger than any memory. Makes no tensor.
+Description read_description(at::IntArrayRef words, int from);
+
 /// What comes of it: the values, new and requiring no gradient, and the notes.
 struct Received {
   std::vector<c10::IValue> values;

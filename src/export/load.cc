@@ -5,17 +5,15 @@
 #include <filesystem>
 #include <functional>
 
-#include <fxgraph/export/archive.h>
 #include <fxgraph/export/archive_mode.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/packing.h>
 #include <fxgraph/export/program_reader.h>
+#include <fxgraph/run/archive.h>
 #include <fxgraph/run/value.h>
 
 namespace fx {
 namespace {
-
-using pt2::ArchiveReader;
 
 constexpr const char* kOldProgram = "serialized_exported_program.json";
 

@@ -9,7 +9,7 @@
 #include <fxgraph/export/archive_mode.h>
 #include <fxgraph/export/program_writer.h>
 #include <fxgraph/module/written_mode.h>
-#include <fxgraph/run/pickle_spelling.h>
+#include <fxgraph/run/stored_values.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/output_file.h>
 

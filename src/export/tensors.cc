@@ -1,7 +1,6 @@
 #include <fxgraph/export/tensors.h>
 
 #include <ATen/ATen.h>
-#include <c10/core/CPUAllocator.h>
 #include <torch/csrc/jit/api/compilation_unit.h>
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 #include <fxgraph/export/codes.h>
 #include <fxgraph/export/data_sizes.h>
 #include <fxgraph/export/literals.h>
-#include <fxgraph/run/pickle_spelling.h>
+#include <fxgraph/run/stored_values.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
@@ -148,39 +147,14 @@ class Reader {
     return tensor.set_requires_grad(arguments.toTupleRef().elements()[1].toBool() && tensor.is_floating_point());
   }
 
-  // What torch.save wrote. The pickle says how large a tensor's memory is; it may not say more than there is.
-  static c10::IValue unpickled(ArchiveReader& archive) {
-    std::map<const void*, std::size_t> sizes;
-    const auto memory = [&](const std::string& name) {
-      const std::size_t size = archive.size("data/" + name);
-      at::DataPtr bytes = c10::GetCPUAllocator()->allocate(size);
-      archive.read("data/" + name, static_cast<char*>(bytes.get()));
-      sizes[bytes.get()] = size;
-      return bytes;
-    };
-    c10::IValue value = fx::unpickled(archive.text("data.pkl"), {memory, &parameter_class, &parameter_object});
-    c10::IValue::HashAliasedIValues parts;
-    value.getSubValues(parts);
-    for (const c10::IValue& part : parts) {
-      if (!part.isTensor() || !part.toTensor().has_storage()) continue;
-      const c10::Storage& storage = part.toTensor().storage();
-      const auto size = sizes.find(storage.data());
-      if (size != sizes.end() && storage.nbytes() > size->second)
-        throw Error(ErrorKind::io, "a tensor of the record '" + archive.path() + "' is larger than its bytes");
-    }
-    return value;
-  }
-
   c10::IValue unpickle(const std::string& record) {
     std::string bytes(archive_.size(record), '\0');
     archive_.read(record, bytes.data());
     ArchiveReader inside(record, std::move(bytes));
     try {
-      return unpickled(inside);
+      return stored_value(inside, {&parameter_class, &parameter_object});
     } catch (const Error& error) {
       malformed(error.message());
-    } catch (const std::exception& error) {
-      malformed("the record '" + record + "' cannot be unpickled (" + first_line(error) + ")");
     }
   }
 

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/export/archive.h>
 #include <fxgraph/export/json.h>
 #include <fxgraph/export/size_expr.h>
 #include <fxgraph/ir/types.h>
+#include <fxgraph/run/archive.h>
 
 namespace fx::pt2 {
 

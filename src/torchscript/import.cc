@@ -1,20 +1,17 @@
 #include <fxgraph/torchscript/import.h>
 
 #include <ATen/Context.h>
-#include <caffe2/serialize/inline_container.h>
-#include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 
-#include <fxgraph/export/archive.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/run/stored_values.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/file_mode.h>
@@ -24,21 +21,6 @@
 
 namespace fx {
 namespace {
-
-bool is_zip(const std::string& path) {
-  char head[2] = {};
-  std::ifstream(path, std::ios::binary).read(head, 2);
-  return head[0] == 'P' && head[1] == 'K';
-}
-
-// What libtorch says of a file that it cannot read, in words that help.
-std::string reason_for(const std::string& path, const std::exception& error) {
-  if (std::ifstream(path, std::ios::binary).peek() == std::ifstream::traits_type::eof()) return "it is empty";
-  if (!is_zip(path)) return "it is no zip archive";
-  const std::string text = first_line(error);
-  if (text.find("constants.pkl") != std::string::npos) return "it holds weights or a Python pickle, and no program";
-  return text;
-}
 
 // As torch.backends.quantized.engine spells it.
 std::string name_of(at::QEngine engine) {
@@ -57,7 +39,7 @@ std::string engine_that_reads(const std::string& path) {
     if (engine == set || engine == at::QEngine::NoQEngine || !found.empty()) continue;
     context.setQEngine(engine);
     try {
-      torch::jit::load(path);
+      stored_module(path);
       found = name_of(engine);
     } catch (const std::exception&) {  // then it is something else
     }
@@ -66,48 +48,16 @@ std::string engine_that_reads(const std::string& path) {
   return found;
 }
 
-// LibTorch compares no checksums, and crashes on some archives that are damaged. Tensors, which it does not parse, may
-// be large: they are taken as they are, as in .pt2.
-void check_records(const std::string& path) {
-  const pt2::ArchiveReader archive(path, pt2::ArchiveReader::Deflated::listed);
-  caffe2::serialize::PyTorchStreamReader reader(path);
-  for (const std::string& name : archive.names()) {
-    if (name.starts_with("data/") || name.starts_with("constants/")) continue;
-    const auto [bytes, size] = reader.getRecord(name);
-    archive.check(name, {static_cast<const char*>(bytes.get()), size});
-  }
-}
-
-[[noreturn]] void refuse_file(const std::string& path, const std::exception& error) {
-  const bool is_exported = path.ends_with(".pt2");
-  throw Error(ErrorKind::io, path + ": is not " + (is_exported ? "an archive of torch.export" : "a TorchScript file") +
-                                 " that can be read (" + reason_for(path, error) + "); save the model with " +
-                                 (is_exported ? "torch.export.save" : "torch.jit.save"));
-}
-
-torch::jit::Module read_file(const std::string& path) {
-  std::error_code status;
-  if (!std::filesystem::exists(path, status)) throw Error(ErrorKind::io, path + ": there is no such file");
-  if (std::filesystem::is_directory(path, status))
-    throw Error(ErrorKind::io, path + ": is a directory, not a TorchScript file");
-  if (!std::ifstream(path, std::ios::binary)) throw Error(ErrorKind::io, path + ": cannot be opened for reading");
+torch::jit::Module read_module(const std::string& path) {
   try {
-    if (is_zip(path)) check_records(path);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    refuse_file(path, error);
-  }
-  try {
-    return torch::jit::load(path);
-  } catch (const std::exception& error) {
-    if (const std::string engine = engine_that_reads(path); !engine.empty())
-      throw Error(ErrorKind::unsupported, path + ": its quantized layers were packed for the engine " + engine +
-                                              ", and " + name_of(at::globalContext().qEngine()) +
-                                              ", which is set, refuses them (" + first_line(error) +
-                                              "); set torch.backends.quantized.engine = '" + engine +
-                                              "' before loading, or quantize with --backend auto");
-    refuse_file(path, error);
+    return stored_module(path);
+  } catch (const Error& error) {
+    const std::string engine = std::filesystem::exists(path) ? engine_that_reads(path) : std::string();
+    if (engine.empty()) throw;
+    throw Error(ErrorKind::unsupported, path + ": its quantized layers were packed for the engine " + engine +
+                                            ", and " + name_of(at::globalContext().qEngine()) +
+                                            ", which is set, refuses them; set torch.backends.quantized.engine = '" +
+                                            engine + "' before loading, or quantize with --backend auto");
   }
 }
 
@@ -168,7 +118,7 @@ std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, 
 
 std::shared_ptr<GraphModule> load(const std::string& path, const LoadOptions& options) {
   if (is_exported_program(path)) return load_exported(path);
-  const torch::jit::Module module = read_file(path);
+  const torch::jit::Module module = read_module(path);
   try {
     return from_torchscript(module, options);
   } catch (const Error& error) {

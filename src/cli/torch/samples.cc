@@ -1,7 +1,6 @@
 #include <fxgraph/cli/torch/samples.h>
 
 #include <ATen/ATen.h>
-#include <caffe2/serialize/inline_container.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,7 +9,7 @@
 #include <utility>
 
 #include <fxgraph/rewriter/program/verify.h>
-#include <fxgraph/run/pickle_spelling.h>
+#include <fxgraph/run/stored_values.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/support/output_file.h>
@@ -20,13 +19,6 @@ namespace fx::cli {
 namespace {
 
 [[noreturn]] void refuse_samples(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
-
-c10::IValue unpickle_file(std::istream& file) {
-  caffe2::serialize::PyTorchStreamReader archive(&file);
-  const auto [bytes, size] = archive.getRecord("data.pkl");
-  const auto memory = [&](const std::string& name) { return std::get<0>(archive.getRecord("data/" + name)); };
-  return unpickled({static_cast<const char*>(bytes.get()), size}, {.memory = memory});
-}
 
 std::vector<c10::IValue> elements_of_pickle(const c10::IValue& value, const std::string& path, const char* what,
                                             const char* cure) {
@@ -42,15 +34,13 @@ std::vector<c10::IValue> elements_of_pickle(const c10::IValue& value, const std:
 /// What the file holds, taken apart.
 std::vector<c10::IValue> read_elements(const std::string& path, const char* what, const char* cure) {
   if (std::filesystem::is_directory(path)) throw Error(ErrorKind::io, path + ": is a folder, not a file of " + what);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(ErrorKind::io, path + ": cannot be read");
+  if (!std::ifstream(path)) throw Error(ErrorKind::io, path + ": cannot be read");
   try {
-    return elements_of_pickle(unpickle_file(file), path, what, cure);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    refuse_samples(path + ": is no file of " + what + " (" + first_line(error) + "): write " + cure +
-                   " with torch.save");
+    ArchiveReader archive(path);
+    return elements_of_pickle(stored_value(archive), path, what, cure);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::io) throw;
+    refuse_samples(path + ": is no file of " + what + " (" + error.message() + "): write " + cure + " with torch.save");
   }
 }
 

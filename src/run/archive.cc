@@ -1,4 +1,4 @@
-#include <fxgraph/export/archive.h>
+#include <fxgraph/run/archive.h>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include <fxgraph/support/error.h>
 
-namespace fx::pt2 {
+namespace fx {
 namespace {
 
 // The zip format's numbers: APPNOTE.TXT 4.3.
@@ -181,8 +181,10 @@ void ArchiveReader::add_record(std::string_view entry, std::uint64_t directory_o
     }
     extra.remove_prefix(4 + length);
   }
-  if ((!record.deflated && record.packed != record.size) || record.header > directory_offset ||
-      record.packed > directory_offset - record.header)
+  // No more comes out of a deflated byte: RFC 1951, 258 bytes of two bits.
+  constexpr std::uint64_t kMostOfAByte = 1032;
+  if ((record.deflated ? record.size / kMostOfAByte > record.packed : record.packed != record.size) ||
+      record.header > directory_offset || record.packed > directory_offset - record.header)
     fail("is damaged: the record '" + name + "' lies outside of it");
   if (!records_.emplace(name, record).second) fail("has two records '" + name + "'");
 }
@@ -225,4 +227,4 @@ void ArchiveReader::check(const std::string& name, std::string_view bytes) const
     fail("is damaged: the checksum of '" + name + "' is wrong; copy or save it again");
 }
 
-}  // namespace fx::pt2
+}  // namespace fx

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fx::pt2 {
+namespace fx {
 
 class ArchiveReader {
  public:
@@ -69,4 +69,4 @@ class ArchiveReader {
   std::map<std::string, Record> records_;
 };
 
-}  // namespace fx::pt2
+}  // namespace fx
