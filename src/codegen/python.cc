@@ -178,15 +178,27 @@ class PythonWriter {
     release(node);
   }
 
+  // Whether the body means something else by the name: a word of Python, a module, or a function that it calls.
+  bool is_meant(const std::string& name) const {
+    static constexpr std::string_view kMeant[] = {
+        "False",  "None",     "True",    "and",    "as",     "assert",   "async", "await",    "break",   "builtins",
+        "class",  "continue", "def",     "del",    "device", "elif",     "else",  "except",   "finally", "float",
+        "for",    "from",     "getattr", "global", "if",     "import",   "in",    "inf",      "int",     "is",
+        "lambda", "math",     "max",     "min",    "nan",    "nonlocal", "not",   "operator", "or",      "pass",
+        "raise",  "return",   "self",    "slice",  "torch",  "try",      "while", "with",     "yield"};
+    return std::ranges::find(kMeant, name) != std::end(kMeant) ||
+           graph_.count(Op::call_function, "builtins." + name) != 0;
+  }
+
+  // A parameter keeps the name that callers know, unless it would hide what the body means by that name.
   void parameter(const Node& node) {
-    std::string text = node.target().str();
-    std::string_view raw = text;
-    while (raw.starts_with('*')) raw.remove_prefix(1);
-    if (!is_identifier(raw)) text = node.name();
-    const std::string name = node.name();
-    if (is_identifier(raw) && raw != name) body_ += "    " + name + " = " + std::string(raw) + "\n";
-    text += annotation(node);
-    parameters_.push_back(text);
+    const std::string& target = node.target().str();
+    const std::size_t stars = target.find_first_not_of('*');
+    const std::string raw = stars == std::string::npos ? std::string() : target.substr(stars), name = node.name();
+    const bool is_kept = is_identifier(raw) && (raw == name || !is_meant(raw));
+    if (is_kept && raw != name) body_ += "    " + name + " = " + raw + "\n";
+    parameters_.push_back(std::string(stars == std::string::npos ? 0 : stars, '*') + (is_kept ? raw : name) +
+                          annotation(node));
     defaults_.push_back(node.args().empty() ? std::string() : " = " + to_string(node.args()[0], NodeStyle::plain));
   }
 

@@ -91,6 +91,19 @@ TEST(Decompose, WhatWritesIsDecomposedByWhatWrites) {
   EXPECT_TRUE(decompose(*gm, table)->forward(x).equal(gm->forward(x)));
 }
 
+// Its result would be the input, which the program then writes.
+TEST(Decompose, WhatTheProgramWouldSeeIsRefused) {
+  const auto gm = symbolic_trace([](Tensor x) { return torch::relu(x).add_(1); });
+  Decompositions table;
+  table["aten::relu"] = [](Tensor x) { return x; };
+  EXPECT_FX_ERROR(decompose(*gm, table), invalid_argument, HasSubstr("%relu (aten::relu)"));
+  EXPECT_EQ(gm->graph().count(Op::call_function, "aten::relu"), 1U);
+  table["aten::relu"] = [](Tensor x) { return x.clone(); };
+  const Tensor x = torch::randn({4}), before = x.clone();
+  EXPECT_TRUE(decompose(*gm, table)->forward(x).equal(before + 1));
+  EXPECT_TRUE(x.equal(before));
+}
+
 TEST(Decompose, MayAskForSizesWithShapes) {
   Tracer tracer;
   Trace trace = tracer.trace([](Tensor x) { return x.mean(); }, {torch::rand({2, 3})});
