@@ -10,6 +10,7 @@
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/module/history.h>
 #include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/separated_memory.h>
 
 namespace fx::pt2 {
 namespace {
@@ -59,7 +60,6 @@ class Settler {
       const bool is_made_up = path.starts_with("_tensor_constant");
       return held == Held::constant || (held == Held::parameter && is_made_up && !tensor.is_leaf());
     }
-    bool is_plain() const { return !tensor.is_conj() && !tensor.is_neg(); }
   };
   using Group = std::vector<State*>;
 
@@ -112,10 +112,9 @@ class Settler {
   }
 
   void settle(const Group& group) {
-    const bool is_alike = std::ranges::all_of(group, [&](const State* state) {
-      return state->is_plain() && state->tensor.scalar_type() == group[0]->tensor.scalar_type();
-    });
-    if (!is_alike) return part(group);
+    std::vector<internal::HeldTensor> held;
+    for (const State* state : group) held.push_back({state->path, state->tensor, state->is_written});
+    if (!internal::is_read_in_one_way(held)) return part(group, held);
     std::vector<std::pair<State*, State*>> taken;
     Group kept;
     for (State* state : group) {
@@ -167,22 +166,12 @@ class Settler {
     internal::refuse_history(state.path);
   }
 
-  // Memory that one reads as another type than the other.
-  void part(const Group& group) {
-    for (const State* state : group) {
-      if (group.size() == 1 || (!state->is_written && !state->tensor.requires_grad())) continue;
-      std::string names;
-      for (const State* each : group) names += (names.empty() ? "'" : ", '") + each->path + "'";
-      throw Error(ErrorKind::unsupported, "the tensors " + names +
-                                              " share memory and read it as different types, which torch.export has "
-                                              "no words for where one of them is written or trained");
-    }
-    for (State* state : group) {
-      refuse_history(*state);
-      at::Tensor alone = state->tensor.detach().resolve_conj().resolve_neg();
-      if (alone.is_alias_of(state->tensor)) alone = alone.clone();
-      state->tensor = alone.set_requires_grad(state->tensor.requires_grad());
-      if (state->held == Held::constant && state->is_written) state->held = Held::not_saved;
+  void part(const Group& group, const std::vector<internal::HeldTensor>& held) {
+    const std::vector<at::Tensor> alone = internal::separated(held, "torch.export");
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      refuse_history(*group[i]);
+      group[i]->tensor = alone[i];
+      if (group[i]->held == Held::constant && group[i]->is_written) group[i]->held = Held::not_saved;
     }
   }
 

@@ -1,4 +1,5 @@
 #include <fxgraph/module/code.h>
+#include <fxgraph/module/separated_memory.h>
 
 #include <torch/csrc/jit/serialization/pickle.h>
 
@@ -125,16 +126,21 @@ void refuse_unknown_modules(const Graph& graph, const CodeOptions& options) {
 // Pairs of names and tensors: LibTorch pickles a dictionary with a tag that Python's torch.load refuses from
 // version 2.6.
 std::vector<char> pickled_weights(const GraphModule& module, const CodeOptions& options) {
+  const auto separated = internal::separated_tensors(module, "to_folder");
+  const auto written = [&](const at::Tensor& tensor) {
+    const auto alone = separated.find(tensor.unsafeGetTensorImpl());
+    return (alone == separated.end() ? tensor : alone->second).detach();
+  };
   std::vector<c10::IValue> weights;
   for (const CodeTensor& tensor : options.tensors) {
     if (comes_with_a_module(tensor, options)) continue;
-    weights.emplace_back(c10::ivalue::Tuple::create(tensor.path, module.attribute(tensor.path).detach()));
+    weights.emplace_back(c10::ivalue::Tuple::create(tensor.path, written(module.attribute(tensor.path))));
   }
   for (const CodeModule& made : options.modules) {
     const std::shared_ptr<torch::nn::Module> called = module.find_submodule(made.path);
     for (const auto& tensors : {called->named_parameters(), called->named_buffers()}) {
       for (const auto& item : tensors)
-        weights.emplace_back(c10::ivalue::Tuple::create(join_path(made.path, item.key()), item.value().detach()));
+        weights.emplace_back(c10::ivalue::Tuple::create(join_path(made.path, item.key()), written(item.value())));
     }
   }
   return torch::jit::pickle_save(c10::ivalue::Tuple::create(std::move(weights)));

@@ -1,5 +1,7 @@
 #include <fxgraph/nn/module_tree.h>
 
+#include <ATen/ops/_conj.h>
+#include <ATen/ops/_neg_view.h>
 #include <torch/csrc/jit/api/module.h>
 
 #include <algorithm>
@@ -322,6 +324,8 @@ void tie(std::vector<CopiedTensor>& group) {
     if (is_new) {
       torch::Tensor view = torch::empty({0}, original.options().device(storage.device()).requires_grad(false));
       view.set_(storage.storage(), original.storage_offset(), original.sizes(), original.strides());
+      if (original.is_conj()) view = at::_conj(view);
+      if (original.is_neg()) view = at::_neg_view(view);
       each.copy.set_data(view);
       each.copy.set_requires_grad(original.requires_grad());
     } else if (!replace(each, known->second.copy)) {

@@ -8,6 +8,7 @@
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/executor_rewrites.h>
 #include <fxgraph/torchscript/importer.h>
 #include <fxgraph/torchscript/source.h>
 
@@ -90,6 +91,7 @@ void Importer::emit(const JitNode& node, Frame& frame) {
     refuse(node, frame, std::string("cannot import ") + node.kind().toQualString());
   }
   if (emit_convolution(node, frame)) return;
+  if (const torch::jit::Value* value = internal::written_value(node)) return set(node, frame, value_of(value, frame));
   const c10::FunctionSchema& schema = node.schema();
   const std::optional<Argument> number = number_operand(node, schema);
   std::vector<Argument> args;

@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/serialization/export.h>
 
 #include <ostream>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include <fxgraph/ir/definition_order.h>
 #include <fxgraph/module/history.h>
 #include <fxgraph/module/inline_bodies.h>
+#include <fxgraph/module/separated_memory.h>
 #include <fxgraph/module/written_mode.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
@@ -37,7 +39,10 @@ using Paths = std::unordered_set<std::string>;  // membership only
 
 class Exporter {
  public:
-  explicit Exporter(const GraphModule& module) : module_(module), unit_(std::make_shared<jit::CompilationUnit>()) {}
+  explicit Exporter(const GraphModule& module)
+      : module_(module),
+        unit_(std::make_shared<jit::CompilationUnit>()),
+        separated_(internal::separated_tensors(module, "TorchScript")) {}
 
   jit::Module run() {
     cut_ = module_.micro_batches();
@@ -68,12 +73,17 @@ class Exporter {
   void add_tensors(jit::Module& made, const torch::nn::Module& from, const std::string& path) const {
     for (const auto& parameter : from.named_parameters(/*recurse=*/false)) {
       if (parameter.value().defined() && !moved_.count(join_path(path, parameter.key())))
-        made.register_parameter(name_in(made, parameter.key()), parameter.value(), /*is_buffer=*/false);
+        made.register_parameter(name_in(made, parameter.key()), written(parameter.value()), /*is_buffer=*/false);
     }
     for (const auto& buffer : from.named_buffers(/*recurse=*/false)) {
       if (buffer.value().defined() && !moved_.count(join_path(path, buffer.key())))
-        made.register_buffer(name_in(made, buffer.key()), buffer.value());
+        made.register_buffer(name_in(made, buffer.key()), written(buffer.value()));
     }
+  }
+
+  const torch::Tensor& written(const torch::Tensor& tensor) const {
+    const auto alone = separated_.find(tensor.unsafeGetTensorImpl());
+    return alone == separated_.end() ? tensor : alone->second;
   }
 
   // The recursion is over the nesting of modules, which classes of TorchScript share.
@@ -207,6 +217,7 @@ class Exporter {
 
   const GraphModule& module_;
   std::shared_ptr<jit::CompilationUnit> unit_;
+  const std::unordered_map<const at::TensorImpl*, at::Tensor> separated_;
   std::unordered_set<const torch::nn::Module*> followers_;  // that do as `training` says; membership only
   MicroBatches cut_;                                        // of the root
   Paths moved_;  // tensors of the GraphModule in hand that its packed modules hold

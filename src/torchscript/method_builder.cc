@@ -13,6 +13,7 @@
 #include <fxgraph/run/python_calls.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/executor_rewrites.h>
 #include <fxgraph/torchscript/kept_effects.h>
 #include <fxgraph/torchscript/nested_calls.h>
 #include <fxgraph/torchscript/own_operators.h>
@@ -70,13 +71,21 @@ class MethodBuilder {
       case Op::call_module: return define(node, call_module(node));
       case Op::call_function: return define(node, call_function(node));
       case Op::call_method: return define(node, call_packets(node, packets_of_method(node.target())));
-      case Op::output: built_->registerOutput(value_of(node.arg(0), nullptr)); return;
+      case Op::output: return return_value(node.arg(0));
     }
   }
 
   void define(const Node& node, Value* value) {
     values_[node] = value;
     if (!node.is(Op::placeholder) && value != self_) value->setDebugName(script_variable(node.name()));
+  }
+
+  void return_value(const Argument& value) {  // callers write to it
+    for_each_node(value, [&](const Node& node) {
+      const bool is_tensor = values_[node]->type()->isSubtypeOf(*c10::TensorType::get());
+      if (is_tensor && is_constant_result(node)) values_[node] = made_anew(*built_, values_[node]);
+    });
+    built_->registerOutput(value_of(value, nullptr));
   }
 
   // ── Attributes and modules ───────────────────────────────────────────────────────────────────────────────────────
@@ -225,7 +234,7 @@ class MethodBuilder {
     jit::Node* call = built_->insertNode(built_->create(c10::Symbol::fromQualString(schema.name()), matched.inputs, 0));
     for (const c10::TypePtr& type : matched.return_types) call->addOutput()->setType(type);
     call->getOperation();  // throws when there is no such operator
-    if (call->outputs().size() == 1) return call->output();
+    if (call->outputs().size() == 1) return written_if_left_out(*built_, call);
     if (call->outputs().empty()) return built_->insertConstant(c10::IValue());
     return built_->insertNode(built_->createTuple(call->outputs()))->output();
   }
