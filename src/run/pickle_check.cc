@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <fxgraph/run/code_check.h>
 #include <fxgraph/run/pickle_operations.h>
 #include <fxgraph/support/error.h>
 
@@ -279,7 +280,7 @@ class Machine {
       sizes_.push_back(sizes);
     } else {
       for (const Value& argument : arguments) {
-        if (argument.kind == Kind::text) check_nesting(std::string(argument.text));
+        if (argument.kind == Kind::text) check_nesting(argument.text);
       }
       value.contents = hold(arguments);
     }
@@ -360,27 +361,6 @@ class Machine {
 
 std::string checked_pickle(const std::string& pickle, const MemorySize& memory) {
   return Machine(pickle, memory).run();
-}
-
-void check_nesting(const std::string& text) {
-  std::uint32_t depth = 0;
-  char quote = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quote) {
-      if (c == '\\') ++i;
-      if (c == quote || c == '\n') quote = 0;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-    } else if (c == '#') {
-      i = std::min(text.find('\n', i), text.size());
-    } else if (c == '(' || c == '[' || c == '{') {
-      if (++depth > kDeepest)
-        refuse("a text of it has more than " + std::to_string(kDeepest) + " brackets in each other");
-    } else if ((c == ')' || c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
 }
 
 }  // namespace fx

@@ -21,7 +21,4 @@ using MemorySize = std::function<std::optional<std::uint64_t>(const std::string&
 /// is not known, a value that is missing, a tensor that reaches outside of its memory, a value inside of itself.
 std::string checked_pickle(const std::string& pickle, const MemorySize& memory);
 
-/// Throws Error(io) when this text, code or the name of a type, is nested deeper than a parser that recurses can read.
-void check_nesting(const std::string& text);
-
 }  // namespace fx

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <optional>
 
+#include <fxgraph/run/code_check.h>
 #include <fxgraph/run/pickle_check.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -130,7 +131,7 @@ void check_records(const std::string& path) {
     if (name.ends_with(".pkl")) {
       checked_pickle(record, memory_in(archive, name.substr(0, name.size() - 4) + "/"));
     } else if (name.ends_with(".py")) {
-      check_nesting(record);
+      check_code(record);
     }
   }
 }

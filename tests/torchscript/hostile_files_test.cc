@@ -92,4 +92,13 @@ TEST(HostileFiles, TextsThatAreNestedTooDeepAreRefused) {
   }
 }
 
+TEST(HostileFiles, AClassThatSetsANameWithoutATypeIsRefused) {
+  testing::Records records = valid_records();
+  for (auto& [name, content] : records) {
+    const std::size_t at = content.find("__parameters__ =");
+    if (name.ends_with(".py") && at != std::string::npos) content.replace(at, 14, "__para__");
+  }
+  EXPECT_THAT(load_of(records), HasSubstr("a class in its code sets '__para__' without a type"));
+}
+
 }  // namespace fx::hostile_files_test
