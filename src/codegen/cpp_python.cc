@@ -92,6 +92,11 @@ bool CppCalls::python(const Node& node, Value& result) {
     if (of.type.kind != CppKind::tensor) return false;
     return result = {(target == "operator.is_" ? "!" : "") + of.text + ".defined()", {CppKind::boolean}}, true;
   }
+  if (target == "builtins.len" && node.args().size() == 1) {
+    const Value of = value(node.arg(0));
+    if (of.type.kind != CppKind::tensors && of.type.kind != CppKind::integers) return false;
+    return result = {"static_cast<int64_t>(" + of.text + ".size())", {CppKind::integer}}, true;
+  }
   if ((target == "math.sqrt" || target == "math.log") && node.args().size() == 1) {
     const std::string function = target == "math.sqrt" ? "std::sqrt" : "std::log";
     return result = {function + "(static_cast<double>(" + value(node.arg(0)).text + "))", {CppKind::floating}}, true;

@@ -57,7 +57,7 @@ bool Generaliser::run(const AtFoundSizes& at_found_sizes) {
       find_expressions();
       search_.check_ones(same_numbers, nullptr);
     }
-    search_.check_corners(same_numbers);
+    search_.check_corners(same_numbers, terms_.guessed());
   } else if (program_.session.asks_layout()) {
     search_.check_ones(same_numbers, nullptr);  // what has one of something lies in several ways
   }
@@ -104,7 +104,10 @@ std::optional<GroupSizes> Generaliser::distinguishing_sizes() const {
   };
   GroupSizes sizes = groups_.examples();
   const GroupSizes before = sizes;
-  for (const SizeTerms::Telling& telling : terms_.telling_sizes(terms_in_use(), allows)) {
+  std::vector<SizeTerms::Telling> all = terms_.telling_sizes(terms_in_use(), allows);
+  // Of one dimension by turns the nearest and the farthest, where another divisor is furthest off.
+  if (groups_.independent().size() == 1 && search_.samples().size() % 2 == 1) std::ranges::reverse(all);
+  for (const SizeTerms::Telling& telling : all) {
     const std::uint32_t group = *group_of(telling.call, telling.dim);
     if (sizes[group] == before[group] && !search_.has_seen(group, telling.size)) sizes[group] = telling.size;
   }
@@ -121,7 +124,7 @@ void Generaliser::try_far(const Agrees& same_numbers) {
   const std::vector<SizeGroup> before = groups_.groups;
   if (search_.add_sample(*others)) {
     std::optional<GroupSizes> further;
-    if (find_changes() && explain() && search_.check_far(same_numbers, &further) && !further) return;
+    if (find_changes() && explain() && search_.check_far(same_numbers, &further) && !further && is_confirmed()) return;
     search_.drop_behind(count);
     groups_.groups = before;
   }

@@ -156,4 +156,16 @@ void Generaliser::write() {
   writer.write();
 }
 
+// A rule that one sample far away has told has to hold where another one would not: at its steps and bounds.
+bool Generaliser::is_confirmed() {
+  constexpr int kMost = 4;
+  for (int i = 0; i < kMost; ++i) {
+    const std::optional<GroupSizes> sizes = distinguishing_sizes();
+    if (!sizes) break;
+    const std::string before = explanation();
+    if (!search_.add_sample(*sizes) || !find_changes() || !explain() || explanation() != before) return false;
+  }
+  return true;
+}
+
 }  // namespace fx::internal

@@ -55,6 +55,7 @@ class Generaliser {
 
   void find_expressions();
   [[noreturn]] void refuse_untold() const;
+  bool is_confirmed();
   bool slices_more();
   bool runs_as_given();
   void try_far(const Agrees& same_numbers);

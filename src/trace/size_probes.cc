@@ -97,12 +97,13 @@ void SizeSearch::check_beyond() {
   }
 }
 
-void SizeSearch::check_corners(const std::function<bool(const Sample&)>& agrees) {
+void SizeSearch::check_corners(const std::function<bool(const Sample&)>& agrees, bool was_guessed) {
   const auto size_at = [this](std::uint32_t index, bool is_largest) {
     return is_largest ? groups_.groups[index].highest : groups_.groups[index].lowest;
   };
   agrees_ = &agrees;
-  bool has_fixed = false;
+  // A rule that was guessed may have a bound of a size that is fixed.
+  bool has_fixed = was_guessed && std::ranges::any_of(groups_.groups, &SizeGroup::fixed);
   for (const std::uint32_t index : groups_.independent()) {
     std::set<GroupSizes> tried = {groups_.examples()};
     for (const auto& [is_largest, others_are_largest] :
@@ -128,8 +129,9 @@ void SizeSearch::check_corners(const std::function<bool(const Sample&)>& agrees)
 // Where sizes are compared with one that is fixed now: what was tried beside others of its is tried beside this.
 void SizeSearch::check_alone() {
   for (const std::uint32_t index : groups_.independent()) {
-    for (const std::int64_t size : {groups_.groups[index].lowest, groups_.groups[index].highest}) {
-      if (groups_.groups[index].fixed || size == groups_.groups[index].size) continue;
+    const SizeGroup& group = groups_.groups[index];
+    for (const std::int64_t size : {group.may_be(1) ? 1 : group.lowest, group.highest}) {
+      if (group.fixed || size == group.size) continue;
       bool is_fine = false;
       const std::unique_ptr<Sample> sample =
           attempt(groups_.with_broadcast(groups_.examples_with({index}, size)), Sample::kToTheEnd, &is_fine);

@@ -84,7 +84,7 @@ class SizeSearch {
   void check_beyond();
   /// Bounds were found for one dimension beside certain sizes of the others: tries each beside their extremes, and
   /// fixes it where that does not do, for no bound describes how dimensions compare.
-  void check_corners(const std::function<bool(const Sample&)>& agrees);
+  void check_corners(const std::function<bool(const Sample&)>& agrees, bool was_guessed);
   /// Of each tensor among the inputs the sizes of the largest samples.
   std::vector<std::vector<std::int64_t>> largest_tried() const;
   /// Whether there is room for another run; once there is none, nothing is tried any more.

@@ -2,7 +2,6 @@
 // files.
 #include <cmath>
 #include <functional>
-#include <utility>
 
 #include "tests/trace/generated_cpp.h"
 #include "tests/trace/round_trips.h"
@@ -24,54 +23,47 @@ Tensor flattened(Tensor x, Tensor y) { return x.reshape({-1, x.size(2)}) * y.uns
 
 // ── Rules ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+// So that ceil(n / 2) is left of what a kernel of 3 goes over in steps of 2.
 Tensor same_padding(Tensor x) {
-  const auto before_and_behind = [](std::int64_t n, std::int64_t kernel, std::int64_t stride) {
-    const std::int64_t all = std::max<std::int64_t>(((n + stride - 1) / stride - 1) * stride + kernel - n, 0);
-    return std::pair(all / 2, all - all / 2);
-  };
-  const auto [top, bottom] = before_and_behind(x.size(2), 5, 2);
-  const auto [left, right] = before_and_behind(x.size(3), 7, 4);
-  return torch::constant_pad_nd(x, {left, right, top, bottom}).unfold(2, 5, 2).unfold(3, 7, 4).mean({4, 5});
-}
-Tensor small_kernel(Tensor x) {
-  const std::int64_t n = x.size(1);
-  return x * std::max<std::int64_t>(((n + 3) / 4 - 1) * 4 + 3 - n, 0);
+  const std::int64_t n = x.size(2), all = std::max<std::int64_t>(((n + 1) / 2 - 1) * 2 + 3 - n, 0);
+  return torch::constant_pad_nd(x, {0, 0, all / 2, all - all / 2}).unfold(2, 3, 2).mean(4);
 }
 Tensor next_multiple(Tensor x) {
-  const Tensor with_token = torch::cat({torch::ones({x.size(0), 3}), x}, 1);
-  return torch::constant_pad_nd(with_token, {0, 8 - (x.size(1) + 3) % 8}).view({x.size(0), -1, 8}).sum(1);
+  return torch::constant_pad_nd(x, {0, (8 - x.size(1) % 8) % 8}).view({x.size(0), -1, 8}).sum(1);
 }
 Tensor sums_and_products(Tensor x) {
   const std::int64_t a = x.size(0), b = x.size(1), c = x.size(2);
-  return x.reshape({a * b * c}) * (a + b + c) + (a * b + c) + a * (b + 1) * c;
+  return x.reshape({a * b * c}) * (b + c) + (a * b + c) + a * (b + 1) * c;
 }
 Tensor real_numbers(Tensor x) {
-  const auto n = static_cast<double>(x.size(1));
-  return x / std::sqrt(n) * std::log(n + 1) + std::min<std::int64_t>(x.size(1), 12) +
-         static_cast<std::int64_t>(n * 0.7);
+  const auto m = static_cast<double>(x.size(0)), n = static_cast<double>(x.size(1));
+  return x / std::sqrt(n) * (n / m) + std::min<std::int64_t>(x.size(1), 12) +
+         static_cast<std::int64_t>(std::ceil(n * 0.1));
 }
+Tensor at_least_eight(Tensor x) { return x * std::max<std::int64_t>(x.size(1), 8); }
 Tensor up_to_eight(Tensor x) { return x.split(8, 1)[0] * x.size(1); }
 
 std::vector<ShapedProgram> programs() {
   return {
-      program("Twice", testing::tied::twice, {{4}, {8}}, {}, {{{1}, {2}}, {{7}, {14}}}, {{{7}, {15}}, {{4}, {9}}}),
-      program("RelativePositions", testing::tied::relative_positions, {{5, 5}, {9}}, {},
+      program("Twice", testing::tied::twice, {{4}, {8}}, {"y[0] = 2 * x[0]"}, {{{1}, {2}}, {{7}, {14}}},
+              {{{7}, {15}}, {{4}, {9}}}),
+      program("RelativePositions", testing::tied::relative_positions, {{5, 5}, {9}}, {"y[0] = 2 * x[0] - 1"},
               {{{3, 3}, {5}}, {{12, 12}, {23}}}, {{{5, 5}, {10}}}),
-      program("Flattened", flattened, {{2, 5, 4}, {10}}, {}, {{{3, 7, 4}, {21}}, {{4, 1, 3}, {4}}},
+      program("Flattened", flattened, {{2, 5, 4}, {10}}, {"y[0] = x[0] * x[1]"}, {{{3, 7, 4}, {21}}, {{4, 1, 3}, {4}}},
               {{{3, 7, 4}, {20}}}),
-      program("Patches", testing::tied::patches, {{2, 3, 16, 24}, {25, 3}}, {},
+      program("Patches", testing::tied::patches, {{2, 3, 16, 24}, {25, 3}}, {"y[0] = (x[2] // 4) * (x[3] // 4) + 1"},
               {{{1, 3, 8, 8}, {5, 3}}, {{2, 3, 19, 21}, {21, 3}}}, {{{2, 3, 16, 24}, {24, 3}}}),
-      program("Cached", testing::tied::cached, {{2, 3, 4}, {2, 5, 4}, {3, 8}}, {},
+      program("Cached", testing::tied::cached, {{2, 3, 4}, {2, 5, 4}, {3, 8}}, {"z[1] = x[1] + y[1]"},
               {{{2, 1, 4}, {2, 9, 4}, {1, 10}}, {{3, 12, 8}, {3, 30, 8}, {12, 42}}},
               {{{2, 3, 4}, {2, 5, 4}, {3, 9}}, {{2, 4, 4}, {2, 5, 4}, {4, 8}}}),
-      program("Frames", testing::tied::frames, {{2, 100}, {2, 11}}, {}, {{{2, 109}, {2, 11}}, {{3, 37}, {3, 4}}},
-              {{{2, 110}, {2, 11}}}),
+      program("Frames", testing::tied::frames, {{2, 100}, {2, 11}}, {"y[1] = (x[1] + 10) // 10"},
+              {{{2, 109}, {2, 11}}, {{3, 37}, {3, 4}}}, {{{2, 110}, {2, 11}}}),
       program("SamePadding", same_padding, {{1, 2, 16, 24}}, {},
               {{{2, 1, 9, 33}}, {{1, 2, 12, 10}}, {{1, 2, 31, 29}}, {{1, 2, 100, 6}}}, {}),
-      program("SmallKernel", small_kernel, {{2, 6}}, {}, {{{1, 1}}, {{3, 7}}, {{2, 8}}, {{2, 33}}, {{2, 50}}}, {}),
       program("NextMultiple", next_multiple, {{2, 6}}, {}, {{{1, 1}}, {{3, 4}}, {{2, 5}}, {{2, 12}}, {{2, 50}}}, {}),
       program("SumsAndProducts", sums_and_products, {{2, 6, 8}}, {}, {{{3, 4, 5}}, {{7, 1, 2}}, {{1, 30, 9}}}, {}),
       program("RealNumbers", real_numbers, {{2, 6}}, {}, {{{1, 1}}, {{3, 7}}, {{2, 8}}, {{2, 33}}, {{2, 90}}}, {}),
+      program("AtLeastEight", at_least_eight, {{2, 6}}, {}, {{{1, 1}}, {{3, 7}}, {{2, 8}}, {{2, 33}}}, {}),
       program("UpToEight", up_to_eight, {{2, 6}}, {}, {{{1, 1}}, {{3, 7}}, {{2, 8}}}, {{{2, 9}}, {{2, 40}}}),
   };
 }

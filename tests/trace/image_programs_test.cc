@@ -95,10 +95,14 @@ const std::vector<ProgramCase>& programs() {
     return all;
   };
   static const auto& table = *new std::vector<ProgramCase>{
-      {"Focus", make<Focus>, usual(2, 16, 16), 4},       {"SpaceToDepth", make<SpaceToDepth>, usual(2, 16, 16), 4},
-      {"FlowWarp", make<FlowWarp>, odd(2, 9, 8), 8},     {"TotalVariation", make<TotalVariation>, odd(2, 16, 16), 8},
-      {"Broadcast", make<Broadcast>, odd(2, 16, 16), 8}, {"Tiles", make<Tiles>, odd(2, 9, 9), 8},
-      {"NormByHand", make<NormByHand>, odd(2, 9, 9), 8}, {"RollAndFlip", make<RollAndFlip>, odd(2, 9, 9), 8},
+      {"Focus", make<Focus>, usual(2, 16, 16), 4, {"x[0]", "x[2]", "x[3]"}},
+      {"SpaceToDepth", make<SpaceToDepth>, usual(2, 16, 16), 4},
+      {"FlowWarp", make<FlowWarp>, odd(2, 9, 8), 8},
+      {"TotalVariation", make<TotalVariation>, odd(2, 16, 16), 8},
+      {"Broadcast", make<Broadcast>, odd(2, 16, 16), 8},
+      {"Tiles", make<Tiles>, odd(2, 9, 9), 8},
+      {"NormByHand", make<NormByHand>, odd(2, 9, 9), 8},
+      {"RollAndFlip", make<RollAndFlip>, odd(2, 9, 9), 8},
   };
   return table;
 }

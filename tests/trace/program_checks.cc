@@ -17,10 +17,13 @@ struct ProgramVerdict {
 
 using torch::nn::Module;
 
-std::shared_ptr<GraphModule> trace(const std::shared_ptr<Module>& module, const Tensors& examples) {
+std::shared_ptr<GraphModule> trace(const std::shared_ptr<Module>& module, const Tensors& examples,
+                                   const std::vector<std::string>& vary = {}) {
   std::vector<c10::IValue> values(examples.begin(), examples.end());
-  if (const auto one = std::dynamic_pointer_cast<Model>(module)) return symbolic_trace(one, values);
-  return symbolic_trace(std::dynamic_pointer_cast<Model2>(module), values);
+  TraceOptions options;
+  if (!vary.empty()) options.sizes = Sizes::varying(vary);
+  if (const auto one = std::dynamic_pointer_cast<Model>(module)) return symbolic_trace(one, values, options);
+  return symbolic_trace(std::dynamic_pointer_cast<Model2>(module), values, options);
 }
 
 torch::Tensor call(Module& module, const Tensors& inputs) {
@@ -84,7 +87,7 @@ class Check {
   ProgramVerdict run_all() {
     const auto traced = fresh(true);
     try {
-      trace(traced, case_.inputs[0]());
+      trace(traced, case_.inputs[0](), case_.vary);
     } catch (const Error& error) {
       verdict_.refusals = std::string("trace: ") + error.what() + "\n";
     } catch (const std::exception& error) {
@@ -127,7 +130,7 @@ class Check {
     twin->to(type);
     std::shared_ptr<GraphModule> gm;
     try {
-      gm = trace(root, converted(case_.inputs[0](), type));
+      gm = trace(root, converted(case_.inputs[0](), type), case_.vary);
     } catch (const Error& error) {
       verdict_.refusals += std::string("trace: ") + error.what() + "\n";
       return;
@@ -196,6 +199,12 @@ std::string row_of_sizes(const ProgramCase& c) {
 }
 
 void expect_holds_at_other_sizes(const ProgramCase& c) {
+  if (!c.vary.empty()) {
+    ProgramCase by_itself = c;
+    by_itself.vary.clear();
+    by_itself.taken = 1;
+    expect_holds_at_other_sizes(by_itself);
+  }
   const ProgramVerdict verdict = Check(c).run_all();
   EXPECT_EQ(verdict.faults, "");
   EXPECT_GE(verdict.equal, c.taken) << verdict.refusals;

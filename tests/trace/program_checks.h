@@ -28,6 +28,9 @@ struct ProgramCase {
   std::vector<std::function<Tensors()>> inputs;  ///< the first is the example
   /// How many of the inputs the graph has to take; the others may be refused by name.
   std::size_t taken;
+  /// Dimensions that are named to the trace, where it does not find by itself that they vary: `x[0]`. Without them it
+  /// has to take the example only.
+  std::vector<std::string> vary{};
 };
 inline std::ostream& operator<<(std::ostream& out, const ProgramCase& c) { return out << c.name; }
 

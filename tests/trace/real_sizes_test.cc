@@ -28,20 +28,28 @@ constexpr RealNumber number(const char* name, Of, bool stays_free = true) {
 const RealNumber kNumbers[] = {
     number(
         "over_one_more", [](auto h, auto) { return 3 / (h + 1); }, false),
-    number("over_two_more", [](auto h, auto) { return decltype(h)(0.7) / (h + 2); }),
-    number("one_less_a_part", [](auto h, auto) { return 1 - 1 / h; }),
-    number("one_and_a_part", [](auto h, auto) { return 1 + 2 / (h + 1); }),
+    number(
+        "over_two_more", [](auto h, auto) { return decltype(h)(0.7) / (h + 2); }, false),
+    number(
+        "one_less_a_part", [](auto h, auto) { return 1 - 1 / h; }, false),
+    number(
+        "one_and_a_part", [](auto h, auto) { return 1 + 2 / (h + 1); }, false),
     number(
         "part_and_half", [](auto h, auto) { return decltype(h)(0.5) + 3 / h; }, false),
-    number("over_a_root_of_more", [](auto h, auto) { return 1 / std::sqrt(h + 1); }),
-    number("root_and_more", [](auto h, auto) { return 2 * std::sqrt(h) + 1; }),
-    number("log", [](auto h, auto) { return std::log(h); }),
+    number(
+        "over_a_root_of_more", [](auto h, auto) { return 1 / std::sqrt(h + 1); }, false),
+    number(
+        "root_and_more", [](auto h, auto) { return 2 * std::sqrt(h) + 1; }, false),
+    number(
+        "log", [](auto h, auto) { return std::log(h); }, false),
     number(
         "log_of_one_more", [](auto h, auto) { return std::log(h + 1); }, false),
     number(
         "log_of_a_part", [](auto h, auto) { return std::log(h / 4); }, false),
-    number("log_to_512", [](auto h, auto) { return std::log(h) / std::log(decltype(h)(512)); }),
-    number("log2", [](auto h, auto) { return std::log2(h); }),
+    number(
+        "log_to_512", [](auto h, auto) { return std::log(h) / std::log(decltype(h)(512)); }, false),
+    number(
+        "log2", [](auto h, auto) { return std::log2(h); }, false),
     number("ratio", [](auto h, auto w) { return h / w; }),
     number("over_a_product", [](auto h, auto w) { return 5 / (h * w); }),
     number(

@@ -1,5 +1,6 @@
 // Convolutions that are padded as TensorFlow pads them, so that ceil(n / stride) is left: EfficientNet and its like in
-// the ways in which people write that.
+// the ways in which people write that. Several such numbers of one size are more than a trace finds rules for: it holds
+// for other batches, and refuses other sizes of images.
 #include <cmath>
 
 #include "tests/trace/program_checks.h"
@@ -103,19 +104,19 @@ std::function<Tensors()> image(I n, I h, I w) {
 
 const std::vector<ProgramCase>& programs() {
   const auto from = [](I n, I h, I w) {
-    return std::vector<std::function<Tensors()>>{image(n, h, w),   image(1, 17, 24), image(3, 16, 33),
-                                                 image(2, 31, 30), image(1, 9, 50),  image(5, 64, 12)};
+    return std::vector<std::function<Tensors()>>{image(n, h, w),   image(7, h, w),  image(1, 17, 24), image(3, 16, 33),
+                                                 image(2, 31, 30), image(1, 9, 50), image(5, 64, 12)};
   };
   static const auto& table = *new std::vector<ProgramCase>{
-      {"by_ceil_of_double", make<Efficient<by_ceil_of_double, pad_both>>, from(2, 16, 16), 6},
-      {"by_ceil_of_float", make<Efficient<by_ceil_of_float, pad_both>>, from(2, 15, 22), 6},
-      {"by_rounding_up", make<Efficient<by_rounding_up, pad_both>>, from(1, 20, 33), 6},
-      {"by_remainder", make<Efficient<by_remainder, pad_both>>, from(2, 16, 24), 6},
-      {"where_needed", make<Efficient<by_ceil_of_double, pad_where_needed>>, from(2, 16, 24), 6},
-      {"odd_row", make<Efficient<by_rounding_up, pad_odd_row>>, from(2, 16, 24), 6},
-      {"large", make<Efficient<by_ceil_of_double, pad_both>>, from(1, 64, 80), 6},
-      {"stem", make<Stem<by_rounding_up, pad_both>>, from(2, 16, 24), 6},
-      {"stem_by_remainder", make<Stem<by_remainder, pad_where_needed>>, from(2, 33, 20), 6},
+      {"by_ceil_of_double", make<Efficient<by_ceil_of_double, pad_both>>, from(2, 16, 16), 2, {"x[0]"}},
+      {"by_ceil_of_float", make<Efficient<by_ceil_of_float, pad_both>>, from(2, 15, 22), 2, {"x[0]"}},
+      {"by_rounding_up", make<Efficient<by_rounding_up, pad_both>>, from(1, 20, 33), 2, {"x[0]"}},
+      {"by_remainder", make<Efficient<by_remainder, pad_both>>, from(2, 16, 24), 2, {"x[0]"}},
+      {"where_needed", make<Efficient<by_ceil_of_double, pad_where_needed>>, from(2, 16, 24), 2, {"x[0]"}},
+      {"odd_row", make<Efficient<by_rounding_up, pad_odd_row>>, from(2, 16, 24), 2, {"x[0]"}},
+      {"large", make<Efficient<by_ceil_of_double, pad_both>>, from(1, 64, 80), 2, {"x[0]"}},
+      {"stem", make<Stem<by_rounding_up, pad_both>>, from(2, 16, 24), 2, {"x[0]"}},
+      {"stem_by_remainder", make<Stem<by_remainder, pad_where_needed>>, from(2, 33, 20), 2, {"x[0]"}},
   };
   return table;
 }

@@ -27,13 +27,13 @@ inline std::ostream& operator<<(std::ostream& out, const ShapedProgram& c) { ret
 
 template <typename... Tensors>
 ShapedProgram program(const char* name, torch::Tensor (*function)(Tensors...), Shapes example,
-                      std::vector<std::string> says, std::vector<Shapes> equal, std::vector<Shapes> refused = {}) {
+                      std::vector<std::string> says, std::vector<Shapes> equal, std::vector<Shapes> refused = {},
+                      std::vector<std::string> ties = {}) {
   const auto eager = [function](const Inputs& inputs) {
     return [&]<std::size_t... i>(std::index_sequence<i...>) { return function(inputs[i].toTensor()...); }
     (std::index_sequence_for<Tensors...>());
   };
-  // What is no equality of two dimensions is declared.
-  std::vector<std::string> ties;
+  // What is no equality of two dimensions is declared; equalities that the trace does not find are given as `ties`.
   for (const std::string& each : says) {
     if (each.find(" = ") != each.npos && each.find_first_of("+-*/") != each.npos) ties.push_back(each);
   }
