@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/python_call.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx::rules {

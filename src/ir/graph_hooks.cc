@@ -76,6 +76,15 @@ void GraphStorage::tell_replaced(Node& old, const Argument& by, std::span<Node* 
   }
 }
 
+void GraphStorage::tell_changed(std::span<Node* const> nodes) {
+  for (Node* node : nodes) {
+    tell([&](const EditHooks& told) {
+      const auto changed = told.changed;
+      if (changed) changed(*node);
+    });
+  }
+}
+
 }  // namespace internal
 
 GraphHooks::GraphHooks(Graph& graph, EditHooks hooks)

@@ -14,6 +14,8 @@
 // erased    before a node goes, while it is in its place and has its arguments.
 // replaced  before a user gets `by` in place of `old`, once for each user: replace_all_uses_with, replace_input_with,
 //           move_uses_to. New arguments that a caller sets (set_args, update_arg, …) replace nothing, as in FX.
+// changed   behind a node that has other arguments or another target: where it was told of as replaced, and after
+//           set_args, update_arg, set_target and the like. Must not edit the graph.
 //
 // `erased` and `replaced` may look, and throw, which keeps the edit from being made; when they edit the graph, the edit
 // that they were told of throws Error(invalid_argument) and is not made. A Rewriter that rolls back stops at an edit
@@ -33,6 +35,7 @@ struct EditHooks {
   std::function<void(Node& node)> erased{};   ///< before a node goes
   /// Before `user` gets `by` in place of `old`.
   std::function<void(Node& old, const Argument& by, Node& user)> replaced{};
+  std::function<void(Node& node)> changed{};  ///< behind a node with other arguments, or another target
 };
 
 /// Keeps hooks set while it lives; cannot be copied or moved.

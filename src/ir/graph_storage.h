@@ -122,6 +122,7 @@ struct GraphStorage {
   void tell(Tell&& tell);
   void tell_created(Node& node);
   void tell_erased(Node& node);
+  void tell_changed(std::span<Node* const> nodes);
   void tell_replaced(Node& old, const Argument& by, std::span<Node* const> users);
   /// Throws when an edit was made since that revision.
   void require_unedited(std::uint64_t before, const char* what) const;

@@ -66,6 +66,13 @@ void require_there(const Node& node, const char* what) {
     throw Error(ErrorKind::invalid_argument, std::string("cannot set the ") + what + " of a node that was erased");
 }
 
+void tell_changed(internal::GraphStorage& storage, Node& node) {
+  if (storage.hooks.empty()) [[likely]]
+    return;
+  Node* const told = &node;
+  storage.tell_changed({&told, 1});
+}
+
 }  // namespace
 
 void Node::prepend(Node& node) {
@@ -108,6 +115,7 @@ void Node::set_args_kwargs(ArgumentSpan args, KwargSpan kwargs) {
   for (const Argument& arg : kwargs.values()) storage_->require_own(arg, this);
   internal::GraphStorage::require_holdable(kwargs);
   storage_->set_arguments(this, args, kwargs);
+  tell_changed(*storage_, *this);
 }
 
 void Node::set_args(ArgumentSpan args) { set_args_kwargs(args, kwargs()); }
@@ -150,6 +158,7 @@ void Node::set_target(Symbol target) {
   target_ = target;
   ++storage_->count_of(op_, target_);
   ++storage_->revision;
+  tell_changed(*storage_, *this);
 }
 
 void Node::set_target(Op op, Symbol target) {
@@ -163,6 +172,7 @@ void Node::set_target(Op op, Symbol target) {
   target_ = op == Op::call_function ? canonical_target(target) : target;
   ++storage_->count_of(op_, target_);
   ++storage_->revision;
+  tell_changed(*storage_, *this);
 }
 
 void Node::rename(std::string_view candidate) {
@@ -198,6 +208,8 @@ std::vector<Node*> Node::replace_all_uses_with(const Argument& replacement,
   } else {
     for (Node* user : changed) storage_->replace_input(user, this, replacement);
   }
+  if (!storage_->hooks.empty()) [[unlikely]]
+    storage_->tell_changed(changed);
   return changed;
 }
 
@@ -214,9 +226,10 @@ void Node::move_uses_to(Node& replacement) {
     if (&input == this)
       throw Error(ErrorKind::invalid_argument, replacement.name() + " would become its own input", name());
   });
-  if (!storage_->hooks.empty()) [[unlikely]]
-    storage_->tell_replaced(*this, replacement, users().to_vector());
+  const std::vector<Node*> told = storage_->hooks.empty() ? std::vector<Node*>() : users().to_vector();
+  storage_->tell_replaced(*this, replacement, told);
   storage_->move_uses(this, &replacement);
+  storage_->tell_changed(told);
 }
 
 void Node::replace_input_with(Node& old, Node& replacement) {
@@ -229,6 +242,7 @@ void Node::replace_input_with(Node& old, Node& replacement) {
     storage_->tell_replaced(old, replacement, {&user, 1});
   }
   storage_->replace_input(this, &old, replacement);
+  tell_changed(*storage_, *this);
 }
 
 Meta& Node::meta() {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <fxgraph/ops/argument_type.h>
-#include <fxgraph/ops/python_call.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/python_names.h>
 #include <fxgraph/ops/schema_registry.h>
 
@@ -11,7 +11,6 @@ namespace fx {
 
 namespace {
 
-using internal::AtenCall;
 using internal::KnownEffect;
 using internal::KnownTargetEffects;
 using internal::Overloads;
@@ -238,9 +237,7 @@ void add_what_is_shared(const Node& node, NodeEffects& effects) {
 }
 
 NodeEffects call_effects(const Node& node, const TargetInfo& info, const NodeEffects& common) {
-  if (const std::optional<AtenCall> call = internal::aten_call(node)) {
-    return schema_effects(*call->schema, call->args, call->kwargs);
-  }
+  if (const Call call = call_of(node)) return schema_effects(call.schema(), call.args(), call.kwargs());
   NodeEffects effects = common;
   if (internal::is_pure_python_call(node)) return {.may_alias = effects.may_alias};
   if (may_be_out_call(node, info)) effects.writes = effects.may_alias = true;
@@ -279,22 +276,6 @@ void visit_all(const Node& node, const std::function<void(const Argument&)>& vis
   for (const Argument& argument : node.kwargs().values()) {
     if (names_nodes(argument)) visit(argument);
   }
-}
-
-// The overload that the node calls, with the arguments as they stand in `call` when they are not the node's own.
-const OperatorSchema* called_schema(const Node& node, std::optional<AtenCall>& call, ArgumentSpan& args,
-                                    KwargSpan& kwargs) {
-  args = node.args();
-  kwargs = node.kwargs();
-  if (node.is(Op::call_function)) {
-    const TargetInfo& info = internal::target_info(node.target());
-    if (info.exact) return info.schema;
-  }
-  call = internal::aten_call(node);
-  if (!call) return nullptr;
-  args = call->args;
-  kwargs = call->kwargs;
-  return call->schema;
 }
 
 // Whether the results may alias this argument.
@@ -341,11 +322,8 @@ void for_each_written(const Node& node, const std::function<void(const Argument&
                       const ModuleEffects& modules) {
   const NodeEffects effects = effects_of(node, modules);
   if (!effects.writes && !effects.unknown) return;
-  std::optional<AtenCall> call;
-  ArgumentSpan args;
-  KwargSpan kwargs;
-  if (const OperatorSchema* schema = called_schema(node, call, args, kwargs)) {
-    for_each_schema_write(*schema, args, kwargs, [&](const Argument* written) {
+  if (const Call call = call_of(node)) {
+    for_each_schema_write(call.schema(), call.args(), call.kwargs(), [&](const Argument* written) {
       if (written) {
         visit(*written);
       } else {
@@ -366,14 +344,10 @@ void for_each_written(const Node& node, const std::function<void(const Argument&
 void for_each_aliased_input(const Node& node, const std::function<void(Node&)>& visit, const ModuleEffects& modules) {
   const NodeEffects effects = effects_of(node, modules);
   if (!effects.may_alias) return;
-  std::optional<AtenCall> call;
-  ArgumentSpan args;
-  KwargSpan kwargs;
-  const OperatorSchema* schema = called_schema(node, call, args, kwargs);
-  if (schema && names_aliases(*schema)) {
-    for (std::size_t i = 0; i < schema->arguments.size(); ++i) {
-      if (!is_aliased(*schema, schema->arguments[i])) continue;
-      if (const Argument* value = bound_argument(*schema, args, kwargs, i)) for_each_node(*value, visit);
+  if (const Call call = call_of(node); call && names_aliases(call.schema())) {
+    for (std::size_t i = 0; i < call.schema().arguments.size(); ++i) {
+      if (!is_aliased(call.schema(), call.schema().arguments[i])) continue;
+      if (const Argument* value = call.argument(i)) for_each_node(*value, visit);
     }
     return;
   }

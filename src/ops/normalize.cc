@@ -1,7 +1,7 @@
 // Python's spellings of operators made into the operators themselves.
 #include <algorithm>
 
-#include <fxgraph/ops/python_call.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/schema_registry.h>
 
 namespace fx {
@@ -19,13 +19,14 @@ bool is_normal(const Node& node) {
 bool normalize(Node& node) {
   if (is_normal(node)) return false;
   const bool same_arguments = node.is(Op::call_function) && !internal::target_info(node.target()).overloads->empty();
-  const std::optional<internal::AtenCall> call = internal::aten_call(node);
-  if (!call || (same_arguments && call->schema->target == node.target())) return false;
+  const Call call = call_of(node);
+  if (!call || (same_arguments && call.schema().target == node.target())) return false;
   // Setting arguments makes the node the last user of its inputs, so only when they differ.
-  if (!std::ranges::equal(node.args(), call->args) || node.kwargs().to_vector() != call->kwargs) {
-    node.set_args_kwargs(call->args, call->kwargs);
+  if (call.is_translated() &&
+      (!std::ranges::equal(node.args(), call.args()) || node.kwargs().to_vector() != call.kwargs().to_vector())) {
+    node.set_args_kwargs(call.args(), call.kwargs());
   }
-  node.set_target(Op::call_function, call->schema->target);
+  node.set_target(Op::call_function, call.schema().target);
   return true;
 }
 

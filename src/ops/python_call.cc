@@ -1,4 +1,4 @@
-#include <fxgraph/ops/python_call.h>
+#include <fxgraph/ops/call.h>
 
 #include <algorithm>
 
@@ -13,6 +13,13 @@ namespace fx::internal {
 namespace {
 
 using Base = SchemaType::Base;
+
+// A call on its way from Python's words to the operator's.
+struct Translation {
+  const OperatorSchema* schema = nullptr;
+  std::vector<Argument> args;
+  std::vector<NamedArgument> kwargs;
+};
 
 // ── Calls with the operator's own arguments: torch.add(x, y, alpha=2), x.view(2, -1) ─────────────────────────────────
 
@@ -42,7 +49,7 @@ bool is_unsized_number_list(const SchemaType& type) {
 }
 
 // `x.view(n)` with an n that may be an int or a size: which of two overload forms is meant cannot be told.
-bool is_ambiguous(const AtenCall& call, std::size_t first) {
+bool is_ambiguous(const Translation& call, std::size_t first) {
   return call.args.size() == first + 1 && !call.schema->varargs &&
          is_unsized_number_list(call.schema->arguments[first].type) && call.args[first].is_node() &&
          !argument_type(call.args[first]).known;
@@ -63,11 +70,11 @@ bool gather_ints(std::vector<Argument>& args, std::size_t first) {
   return true;
 }
 
-std::optional<AtenCall> same_arguments_call(Symbol packet, const Node& node) {
+std::optional<Translation> same_arguments_call(Symbol packet, const Node& node) {
   const Overloads& overloads = overload_list(packet);
   if (overloads.empty()) return std::nullopt;
   const std::size_t first = node.is(Op::call_method) ? 1 : 0;
-  AtenCall call{nullptr, node.args().to_vector(), operator_keywords(overloads, node.kwargs())};
+  Translation call{nullptr, node.args().to_vector(), operator_keywords(overloads, node.kwargs())};
   call.schema = best_overload(overloads, call.args, call.kwargs, false);
   if (call.schema && node.is(Op::call_method) && is_ambiguous(call, first)) return std::nullopt;
   if (call.schema) return call;
@@ -146,14 +153,14 @@ class RowBinding {
   std::vector<std::optional<Argument>> values_;
 };
 
-const OperatorSchema* resolve_strictly(Symbol target, const AtenCall& call) {
+const OperatorSchema* resolve_strictly(Symbol target, const Translation& call) {
   const TargetInfo& info = target_info(target);
   if (target.view() == packet_of(target.view())) return best_overload(*info.overloads, call.args, call.kwargs, false);
   return info.schema ? best_overload({info.schema}, call.args, call.kwargs, false) : nullptr;
 }
 
 // Python's defaults are spelt out in the row; where the operator's are the same they need not be.
-void drop_defaults(AtenCall& call) {
+void drop_defaults(Translation& call) {
   const std::vector<SchemaArgument>& wanted = call.schema->arguments;
   const auto is_default = [](const SchemaArgument& argument, const Argument& value) {
     return argument.default_value && same_argument(argument.type, value, *argument.default_value);
@@ -166,7 +173,23 @@ void drop_defaults(AtenCall& call) {
   }
 }
 
-std::optional<AtenCall> row_call(const PythonRow& row, const Node& node) {
+std::optional<Argument> number_of(std::string_view words, const Argument& value) {
+  if (!value.is_string()) return std::nullopt;
+  for (const WordRow& row : python_words()) {
+    if (row.words == words && row.word == value.as_string()) return Argument(row.number);
+  }
+  return std::nullopt;
+}
+
+// A list, or nothing, stays; of a node it must be known which of the two it is.
+std::optional<Argument> repeated(std::size_t times, const Argument& value) {
+  const ArgumentType type = argument_type(value);
+  if (is_number_type(type)) return Argument::list(std::vector<Argument>(times, value));
+  if (value.is_node() && !type.list) return std::nullopt;
+  return value;
+}
+
+std::optional<Translation> row_call(const PythonRow& row, const Node& node) {
   if (row.same_arguments) return same_arguments_call(row.target, node);
   RowBinding values;
   if (!values.bind(row, node) || !values.holds(row.conditions)) return std::nullopt;
@@ -175,14 +198,17 @@ std::optional<AtenCall> row_call(const PythonRow& row, const Node& node) {
     if (!values[row.inplace].is_bool()) return std::nullopt;
     if (values[row.inplace].as_bool()) target = Symbol(target.str() + "_");
   }
-  AtenCall call;
+  Translation call;
   for (const PythonItem& item : row.items) {
     const bool literal = item.parameter == PythonItem::kLiteral || (item.literal && values[item.parameter].is_none());
-    const Argument& value = literal ? *item.literal : values[item.parameter];
+    std::optional<Argument> value = literal ? *item.literal : values[item.parameter];
+    if (!item.words.empty()) value = number_of(item.words, *value);
+    if (item.repeated > 0) value = repeated(item.repeated, *value);
+    if (!value) return std::nullopt;
     if (item.keyword.empty()) {
-      call.args.push_back(value);
+      call.args.push_back(*std::move(value));
     } else {
-      call.kwargs.push_back({item.keyword, value});
+      call.kwargs.push_back({item.keyword, *std::move(value)});
     }
   }
   call.schema = resolve_strictly(target, call);
@@ -213,8 +239,8 @@ Overloads of_tensors(Symbol packet) {
   return kept;
 }
 
-std::optional<AtenCall> operator_call(const OperatorRow& row, const Node& node) {
-  AtenCall call{nullptr, node.args().to_vector(), {}};
+std::optional<Translation> operator_call(const OperatorRow& row, const Node& node) {
+  Translation call{nullptr, node.args().to_vector(), {}};
   if (!node.kwargs().empty()) return std::nullopt;
   bool numbers = true, ints = true;
   for (const Argument& operand : call.args) {
@@ -257,25 +283,30 @@ std::string packet_by_name(std::string_view name) {
   return {};
 }
 
+// Of names that the LibTorch at hand lacks, that on which its aliases agree: `aten::cat` for `aten::concatenate`.
+std::string agreed_packet(std::string packet) {
+  return packet.empty() || !overload_list(Symbol(packet)).empty() ? packet : agreed_name(packet);
+}
+
 // True when the operator of this name, should there be one, is what the function is.
 bool goes_by_its_name(std::string_view name, std::span<const PythonRow> rows) {
   return rows.empty() && !is_like_operator(name) && !known_effect(name);
 }
 
-std::optional<AtenCall> translated(const Node& node) {
+std::optional<Translation> translated(const Node& node) {
   const std::string name = python_name(node.op(), node.target());
   if (const OperatorRow* row = find_operator(name)) return operator_call(*row, node);
   const std::span<const PythonRow> rows = python_rows(name);
   for (const PythonRow& row : rows) {
-    if (std::optional<AtenCall> call = row_call(row, node)) return call;
+    if (std::optional<Translation> call = row_call(row, node)) return call;
   }
   if (!goes_by_its_name(name, rows)) return std::nullopt;
-  const std::string packet = packet_by_name(name);
+  const std::string packet = agreed_packet(packet_by_name(name));
   return packet.empty() ? std::nullopt : same_arguments_call(Symbol(packet), node);
 }
 
 // Python repeats a single number where an operator takes a list of fixed size; not every way to run operators does.
-void repeat_numbers(AtenCall& call) {
+void repeat_numbers(Translation& call) {
   const auto repeat = [](const SchemaType& type, Argument& value) {
     if (type.fixed_size == 0 || !is_number_type(argument_type(value))) return;
     value = Argument::list(std::vector<Argument>(type.fixed_size, value));
@@ -288,24 +319,18 @@ void repeat_numbers(AtenCall& call) {
   }
 }
 
-std::optional<AtenCall> python_call(const Node& node) {
-  std::optional<AtenCall> call = translated(node);
-  if (call) repeat_numbers(*call);
-  return call;
-}
-
-// An operator called without overload: the default one when it fits without conversions, else the best.
-const OperatorSchema* packet_schema(const TargetInfo& info, const Node& node) {
-  if (info.exact) return info.schema;
-  if (info.schema && conversion_cost(*info.schema, node.args(), node.kwargs()).value == 0) return info.schema;
-  return best_overload(*info.overloads, node.args(), node.kwargs(), true);
-}
-
 void add_packet(std::vector<Symbol>& packets, std::string_view packet) {
   if (!overload_list(Symbol(packet)).empty()) packets.push_back(Symbol(packet));
 }
 
 }  // namespace
+
+Call python_call(const Node& node) {
+  std::optional<Translation> call = translated(node);
+  if (!call) return {};
+  repeat_numbers(*call);
+  return Call(*call->schema, std::move(call->args), std::move(call->kwargs));
+}
 
 std::string python_name(Op op, Symbol target) {
   if (op == Op::call_method) return "." + target.str();
@@ -313,16 +338,6 @@ std::string python_name(Op op, Symbol target) {
   const std::string_view name = canonical_target(target).view();
   if (name.starts_with(kFunctional)) return "torch." + std::string(name.substr(kFunctional.size()));
   return std::string(name);
-}
-
-std::optional<AtenCall> aten_call(const Node& node) {
-  if (node.is(Op::call_method)) return python_call(node);
-  if (!node.is(Op::call_function)) return std::nullopt;
-  const TargetInfo& info = target_info(node.target());
-  if (info.overloads->empty()) return python_call(node);
-  const OperatorSchema* schema = packet_schema(info, node);
-  if (!schema) return std::nullopt;
-  return AtenCall{schema, node.args().to_vector(), node.kwargs().to_vector()};
 }
 
 bool is_pure_python_call(const Node& node) {
@@ -349,24 +364,8 @@ std::vector<Symbol> candidate_packets(Op op, Symbol target) {
   for (const LikeRow& row : like_operators()) {
     if (row.name == name) add_packet(packets, row.packet);
   }
-  if (goes_by_its_name(name, rows)) add_packet(packets, packet_by_name(name));
+  if (goes_by_its_name(name, rows)) add_packet(packets, agreed_packet(packet_by_name(name)));
   return packets;
 }
 
 }  // namespace fx::internal
-
-namespace fx {
-
-const OperatorSchema* overload_of(const Node& node) {
-  if (!node.is(Op::call_function)) return nullptr;
-  const internal::TargetInfo& info = internal::target_info(node.target());
-  return info.overloads->empty() ? nullptr : internal::packet_schema(info, node);
-}
-
-const OperatorSchema* schema_of(const Node& node) {
-  if (const OperatorSchema* own = overload_of(node)) return own;
-  const std::optional<internal::AtenCall> call = internal::aten_call(node);
-  return call ? call->schema : nullptr;
-}
-
-}  // namespace fx

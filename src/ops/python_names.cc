@@ -1,8 +1,5 @@
 #include <fxgraph/ops/python_names.h>
 
-#include <algorithm>
-#include <array>
-
 namespace fx::internal {
 
 namespace {
@@ -14,6 +11,25 @@ constexpr std::string_view kAttention =
     "query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, "
     "training=True, key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, "
     "v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True, is_causal=False";
+
+constexpr std::string_view kInterpolate =
+    "input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, antialias=False";
+
+// A number before the operands: the order of old programs, which Python still takes.
+#define NUMBER_FIRST(name)                                                                                     \
+  {"torch." name, "input, alpha, other", "", "aten::" name ".Tensor(input, other, alpha=alpha)"},              \
+      {"." name, "self, alpha, other", "", "aten::" name ".Tensor(self, other, alpha=alpha)"},                 \
+      {"torch." name, "", "", "aten::" name}, {"." name, "", "", "aten::" name}
+#define VALUE_FIRST(name)                                                                                        \
+  {"torch." name, "input, value, tensor1, tensor2", "", "aten::" name "(input, tensor1, tensor2, value=value)"}, \
+      {"." name, "self, value, tensor1, tensor2", "", "aten::" name "(self, tensor1, tensor2, value=value)"},    \
+      {"torch." name, "", "", "aten::" name}, {"." name, "", "", "aten::" name}
+#define SCALES_FIRST(name)                                                                                             \
+  {"torch." name, "beta, input, alpha, a, b", "", "aten::" name "(input, a, b, beta=beta, alpha=alpha)"},              \
+      {"torch." name, "beta, input, a, b", "", "aten::" name "(input, a, b, beta=beta)"},                              \
+      {"." name, "self, beta, alpha, a, b", "", "aten::" name "(self, a, b, beta=beta, alpha=alpha)"},                 \
+      {"." name, "self, beta, a, b", "", "aten::" name "(self, a, b, beta=beta)"}, {"torch." name, "", "", "aten::" name}, \
+      {"." name, "", "", "aten::" name}
 
 constexpr FunctionRow kFunctions[] = {
     // Activations.
@@ -74,6 +90,15 @@ constexpr FunctionRow kFunctions[] = {
      "aten::max_pool2d_with_indices(input, kernel_size, stride|[], padding, dilation, ceil_mode)"},
     {F "max_pool3d", "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False", "return_indices=True",
      "aten::max_pool3d_with_indices(input, kernel_size, stride|[], padding, dilation, ceil_mode)"},
+    {F "adaptive_max_pool1d_with_indices", "input, output_size, return_indices=False", "", "aten::adaptive_max_pool1d(input, output_size)"},
+    {F "adaptive_max_pool2d_with_indices", "input, output_size, return_indices=False", "", "aten::adaptive_max_pool2d(input, output_size)"},
+    {F "adaptive_max_pool3d_with_indices", "input, output_size, return_indices=False", "", "aten::adaptive_max_pool3d(input, output_size)"},
+    {F "max_pool1d_with_indices", "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False", "",
+     "aten::max_pool1d_with_indices(input, kernel_size, stride|[], padding, dilation, ceil_mode)"},
+    {F "max_pool2d_with_indices", "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False", "",
+     "aten::max_pool2d_with_indices(input, kernel_size, stride|[], padding, dilation, ceil_mode)"},
+    {F "max_pool3d_with_indices", "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False", "",
+     "aten::max_pool3d_with_indices(input, kernel_size, stride|[], padding, dilation, ceil_mode)"},
     // Embedding. With max_norm it renormalises the weight first; a negative padding_idx needs the weight's size.
     {F "embedding", "input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False", "max_norm=None, padding_idx=None",
      "aten::embedding(weight, input, -1, scale_grad_by_freq, sparse)"},
@@ -87,6 +112,51 @@ constexpr FunctionRow kFunctions[] = {
     {F "normalize", "input, p=2.0, dim=1, eps=1e-12, out=None", "out=None", ""},
     {"torch.norm", "input, p='fro', dim=None, keepdim=False, out=None, dtype=None", "out=None", ""},
     {"torch.tensordot", "a, b, dims=2, out=None", "out=None", ""},
+    // Losses. Python makes the inputs one size first, as the operators do themselves.
+    {F "cross_entropy", "input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=0.0", "size_average=None, reduce=None",
+     "aten::cross_entropy_loss(input, target, weight, reduction@reduction, ignore_index, label_smoothing)"},
+    {F "nll_loss", "input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'", "size_average=None, reduce=None",
+     "aten::nll_loss_nd(input, target, weight, reduction@reduction, ignore_index)"},
+    {F "binary_cross_entropy", "input, target, weight=None, size_average=None, reduce=None, reduction='mean'", "size_average=None, reduce=None, weight=None",
+     "aten::binary_cross_entropy(input, target, weight, reduction@reduction)"},
+    {F "binary_cross_entropy_with_logits", "input, target, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None", "size_average=None, reduce=None",
+     "aten::binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction@reduction)"},
+    {F "cosine_embedding_loss", "input1, input2, target, margin=0, size_average=None, reduce=None, reduction='mean'", "size_average=None, reduce=None",
+     "aten::cosine_embedding_loss(input1, input2, target, margin, reduction@reduction)"},
+    {F "ctc_loss", "log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False", "",
+     "aten::ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction@reduction, zero_infinity)"},
+    {F "hinge_embedding_loss", "input, target, margin=1.0, size_average=None, reduce=None, reduction='mean'", "size_average=None, reduce=None",
+     "aten::hinge_embedding_loss(input, target, margin, reduction@reduction)"},
+    {F "huber_loss", "input, target, reduction='mean', delta=1.0", "",
+     "aten::huber_loss(input, target, reduction@reduction, delta)"},
+    {F "kl_div", "input, target, size_average=None, reduce=None, reduction='mean', log_target=False", "size_average=None, reduce=None",
+     "aten::kl_div(input, target, reduction@reduction, log_target=log_target)"},
+    {F "l1_loss", "input, target, size_average=None, reduce=None, reduction='mean'", "size_average=None, reduce=None",
+     "aten::l1_loss(input, target, reduction@reduction)"},
+    {F "margin_ranking_loss", "input1, input2, target, margin=0, size_average=None, reduce=None, reduction='mean'", "size_average=None, reduce=None",
+     "aten::margin_ranking_loss(input1, input2, target, margin, reduction@reduction)"},
+    {F "mse_loss", "input, target, size_average=None, reduce=None, reduction='mean'", "size_average=None, reduce=None",
+     "aten::mse_loss(input, target, reduction@reduction)"},
+    {F "multi_margin_loss", "input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction='mean'", "size_average=None, reduce=None",
+     "aten::multi_margin_loss(input, target, p, margin, weight, reduction@reduction)"},
+    {F "multilabel_margin_loss", "input, target, size_average=None, reduce=None, reduction='mean'", "size_average=None, reduce=None",
+     "aten::multilabel_margin_loss(input, target, reduction@reduction)"},
+    {F "poisson_nll_loss", "input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean'", "size_average=None, reduce=None",
+     "aten::poisson_nll_loss(input, target, log_input, full, eps, reduction@reduction)"},
+    {F "smooth_l1_loss", "input, target, size_average=None, reduce=None, reduction='mean', beta=1.0", "size_average=None, reduce=None, beta!=0.0, beta!=0",
+     "aten::smooth_l1_loss(input, target, reduction@reduction, beta)"},
+    {F "soft_margin_loss", "input, target, size_average=None, reduce=None, reduction='mean'", "size_average=None, reduce=None",
+     "aten::soft_margin_loss(input, target, reduction@reduction)"},
+    {F "triplet_margin_loss", "anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False, size_average=None, reduce=None, reduction='mean'", "size_average=None, reduce=None",
+     "aten::triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction@reduction)"},
+    // Sampling and resizing. `nearest` and `area` are other operators for each rank.
+    {F "affine_grid", "theta, size, align_corners=None", "", "aten::affine_grid_generator(theta, size, align_corners|False)"},
+    {F "grid_sample", "input, grid, mode='bilinear', padding_mode='zeros', align_corners=None", "",
+     "aten::grid_sampler(input, grid, mode@grid, padding_mode@padding, align_corners|False)"},
+    {F "interpolate", kInterpolate, "mode='linear', recompute_scale_factor=None, antialias=False", "aten::upsample_linear1d.vec(input, size@once, align_corners|False, scale_factor@once)"},
+    {F "interpolate", kInterpolate, "mode='bilinear', recompute_scale_factor=None, antialias=False", "aten::upsample_bilinear2d.vec(input, size@twice, align_corners|False, scale_factor@twice)"},
+    {F "interpolate", kInterpolate, "mode='bicubic', recompute_scale_factor=None, antialias=False", "aten::upsample_bicubic2d.vec(input, size@twice, align_corners|False, scale_factor@twice)"},
+    {F "interpolate", kInterpolate, "mode='trilinear', recompute_scale_factor=None, antialias=False", "aten::upsample_trilinear3d.vec(input, size@thrice, align_corners|False, scale_factor@thrice)"},
     // Rearranging.
     {F "fold", "input, output_size, kernel_size, dilation=1, padding=0, stride=1", "", "aten::col2im(input, output_size, kernel_size, dilation, padding, stride)"},
     {F "pad", "input, pad, mode='constant', value=None", "", "aten::pad(input, pad, mode, value)"},
@@ -133,6 +203,16 @@ constexpr FunctionRow kFunctions[] = {
     {"torch.nonzero", "input, as_tuple=False", "as_tuple=False", "aten::nonzero(input)"},
     {"torch.nonzero", "input, as_tuple=False", "as_tuple=True", "aten::nonzero_numpy(input)"},
     {"torch.split", "tensor, split_size_or_sections, dim=0", "", "aten::split(tensor, split_size_or_sections, dim)"},
+    NUMBER_FIRST("add"), NUMBER_FIRST("sub"), VALUE_FIRST("addcmul"), VALUE_FIRST("addcdiv"),
+    SCALES_FIRST("addmm"), SCALES_FIRST("addbmm"), SCALES_FIRST("baddbmm"), SCALES_FIRST("addmv"), SCALES_FIRST("addr"),
+    // Attributes of tensors.
+    {"builtins.getattr", "object, name", "name='H'", "aten::matrix_H(object)"},
+    {"builtins.getattr", "object, name", "name='T'", "aten::numpy_T(object)"},
+    {"builtins.getattr", "object, name", "name='data'", "aten::detach(object)"},
+    {"builtins.getattr", "object, name", "name='imag'", "aten::imag(object)"},
+    {"builtins.getattr", "object, name", "name='mH'", "aten::mH(object)"},
+    {"builtins.getattr", "object, name", "name='mT'", "aten::mT(object)"},
+    {"builtins.getattr", "object, name", "name='real'", "aten::real(object)"},
     // Tensor methods.
     {".bfloat16", "self", "", "aten::to.dtype(self, bfloat16)"},
     {".bool", "self", "", "aten::to.dtype(self, bool)"},
@@ -223,120 +303,6 @@ constexpr LikeRow kLike[] = {
     {F "dropout3d", "aten::feature_dropout_"},
 };
 
-// Sorted.
-constexpr KnownRow kKnown[] = {
-    {".__len__", KnownEffect::pure},
-    {".is_shared", KnownEffect::pure},
-    {".new", KnownEffect::pure},
-    {".new_tensor", KnownEffect::pure},
-    {".numpy", KnownEffect::aliases},
-    {".share_memory_", KnownEffect::writes_first},
-    {".storage", KnownEffect::aliases},
-    {".tolist", KnownEffect::pure},
-    {".untyped_storage", KnownEffect::aliases},
-    {"builtins.abs", KnownEffect::pure},
-    {"builtins.all", KnownEffect::pure},
-    {"builtins.any", KnownEffect::pure},
-    {"builtins.bool", KnownEffect::pure},
-    {"builtins.complex", KnownEffect::pure},
-    {"builtins.dict", KnownEffect::aliases},
-    {"builtins.divmod", KnownEffect::pure},
-    {"builtins.enumerate", KnownEffect::aliases},
-    {"builtins.float", KnownEffect::pure},
-    {"builtins.getattr", KnownEffect::aliases},
-    {"builtins.hasattr", KnownEffect::pure},
-    {"builtins.int", KnownEffect::pure},
-    {"builtins.isinstance", KnownEffect::pure},
-    {"builtins.len", KnownEffect::pure},
-    {"builtins.list", KnownEffect::aliases},
-    {"builtins.max", KnownEffect::aliases},
-    {"builtins.min", KnownEffect::aliases},
-    {"builtins.pow", KnownEffect::pure},
-    {"builtins.print", KnownEffect::side_effect},
-    {"builtins.range", KnownEffect::pure},
-    {"builtins.reversed", KnownEffect::aliases},
-    {"builtins.round", KnownEffect::pure},
-    {"builtins.setattr", KnownEffect::keeps},
-    {"builtins.slice", KnownEffect::pure},
-    {"builtins.sorted", KnownEffect::aliases},
-    {"builtins.str", KnownEffect::pure},
-    {"builtins.sum", KnownEffect::aliases},
-    {"builtins.tuple", KnownEffect::aliases},
-    {"builtins.type", KnownEffect::pure},
-    {"builtins.zip", KnownEffect::aliases},
-    {"operator.concat", KnownEffect::aliases},
-    {"operator.contains", KnownEffect::pure},
-    {"operator.delitem", KnownEffect::writes_first},
-    {"operator.getitem", KnownEffect::aliases},
-    {"operator.index", KnownEffect::pure},
-    {"operator.is_", KnownEffect::pure},
-    {"operator.is_not", KnownEffect::pure},
-    {"operator.not_", KnownEffect::pure},
-    {"operator.setitem", KnownEffect::keeps},
-    {"operator.truth", KnownEffect::pure},
-    {"torch.Size", KnownEffect::pure},
-    {"torch._C._set_grad_enabled", KnownEffect::side_effect},
-    {"torch._assert", KnownEffect::side_effect},
-    {"torch._check", KnownEffect::side_effect},
-    {"torch.amp.autocast_mode._enter_autocast", KnownEffect::side_effect},
-    {"torch.amp.autocast_mode._exit_autocast", KnownEffect::side_effect},
-    {"torch.autograd.grad_mode.set_grad_enabled", KnownEffect::side_effect},
-    {"torch.broadcast_shapes", KnownEffect::pure},
-    {"torch.device", KnownEffect::pure},
-    {"torch.finfo", KnownEffect::pure},
-    {"torch.from_numpy", KnownEffect::aliases},
-    {"torch.get_default_dtype", KnownEffect::pure},
-    {"torch.iinfo", KnownEffect::pure},
-    {"torch.is_storage", KnownEffect::pure},
-    {"torch.is_tensor", KnownEffect::pure},
-    {"torch.manual_seed", KnownEffect::side_effect},
-    {F "affine_grid", KnownEffect::pure},
-    {F "assert_int_or_pair", KnownEffect::side_effect},
-    {F "binary_cross_entropy", KnownEffect::pure},
-    {F "binary_cross_entropy_with_logits", KnownEffect::pure},
-    {F "cosine_embedding_loss", KnownEffect::pure},
-    {F "cross_entropy", KnownEffect::pure},
-    {F "ctc_loss", KnownEffect::pure},
-    {F "embedding", KnownEffect::writes_any},
-    {F "embedding_bag", KnownEffect::writes_any},
-    {F "fractional_max_pool2d", KnownEffect::random},
-    {F "fractional_max_pool3d", KnownEffect::random},
-    {F "gaussian_nll_loss", KnownEffect::pure},
-    {F "grid_sample", KnownEffect::pure},
-    {F "gumbel_softmax", KnownEffect::random},
-    {F "hinge_embedding_loss", KnownEffect::pure},
-    {F "huber_loss", KnownEffect::pure},
-    {F "interpolate", KnownEffect::pure},
-    {F "kl_div", KnownEffect::pure},
-    {F "l1_loss", KnownEffect::pure},
-    {F "local_response_norm", KnownEffect::pure},
-    {F "lp_pool1d", KnownEffect::pure},
-    {F "lp_pool2d", KnownEffect::pure},
-    {F "margin_ranking_loss", KnownEffect::pure},
-    {F "max_unpool1d", KnownEffect::pure},
-    {F "max_unpool2d", KnownEffect::pure},
-    {F "max_unpool3d", KnownEffect::pure},
-    {F "mse_loss", KnownEffect::pure},
-    {F "multi_head_attention_forward", KnownEffect::random},
-    {F "multi_margin_loss", KnownEffect::pure},
-    {F "multilabel_margin_loss", KnownEffect::pure},
-    {F "multilabel_soft_margin_loss", KnownEffect::pure},
-    {F "nll_loss", KnownEffect::pure},
-    {F "normalize", KnownEffect::writes_out},
-    {F "poisson_nll_loss", KnownEffect::pure},
-    {F "smooth_l1_loss", KnownEffect::pure},
-    {F "soft_margin_loss", KnownEffect::pure},
-    {F "softmin", KnownEffect::pure},
-    {F "softsign", KnownEffect::pure},
-    {F "tanhshrink", KnownEffect::pure},
-    {F "triplet_margin_loss", KnownEffect::pure},
-    {F "upsample", KnownEffect::pure},
-    {F "upsample_bilinear", KnownEffect::pure},
-    {F "upsample_nearest", KnownEffect::pure},
-    {"torch.norm", KnownEffect::writes_out},
-    {"torch.tensordot", KnownEffect::writes_out},
-};
-
 constexpr PrefixRow kPrefixes[] = {
     {"torch._C._VariableFunctions.", "aten::"}, {"torch._C._fft.", "aten::"}, {"torch._C._linalg.", "aten::"},
     {"torch._C._nn.", "aten::"}, {"torch._C._special.", "aten::"}, {"torch._C._TensorBase.", "aten::"},
@@ -346,27 +312,26 @@ constexpr PrefixRow kPrefixes[] = {
 };
 
 constexpr KeywordRow kKeywords[] = {
-    {"input", "self"}, {"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "self"}, {"x1", "self"}, {"x2", "other"},
+    {"input", "self"}, {"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "self"}, {"x1", "self"}, {"x2", "other"}, {"a", "self"},
+};
+constexpr WordRow kWords[] = {
+    {"reduction", "none", 0}, {"reduction", "mean", 1}, {"reduction", "sum", 2},
+    {"grid", "bilinear", 0}, {"grid", "nearest", 1}, {"grid", "bicubic", 2},
+    {"padding", "zeros", 0}, {"padding", "border", 1}, {"padding", "reflection", 2},
 };
 // clang-format on
 #undef F
-
-constexpr bool by_name(const KnownRow& a, const KnownRow& b) { return a.name < b.name; }
-static_assert(std::ranges::is_sorted(kKnown, by_name));
+#undef NUMBER_FIRST
+#undef VALUE_FIRST
+#undef SCALES_FIRST
 
 }  // namespace
 
 std::span<const FunctionRow> python_functions() { return kFunctions; }
 std::span<const OperatorRow> python_operators() { return kOperators; }
+std::span<const WordRow> python_words() { return kWords; }
 std::span<const LikeRow> like_operators() { return kLike; }
 std::span<const PrefixRow> operator_modules() { return kPrefixes; }
 std::span<const KeywordRow> keyword_synonyms() { return kKeywords; }
-
-const KnownEffect* known_effect(std::string_view name) {
-  static constexpr KnownEffect kPure = KnownEffect::pure;
-  if (name.starts_with("math.")) return &kPure;
-  const auto row = std::ranges::lower_bound(kKnown, name, {}, &KnownRow::name);
-  return row != std::end(kKnown) && row->name == name ? &row->effect : nullptr;
-}
 
 }  // namespace fx::internal

@@ -14,7 +14,8 @@ namespace fx::internal {
 ///   when        conditions on them, all of which must hold: `dim!=None, return_indices=False`
 ///   call        `aten::softmax.int(input, dim, dtype)`: operator (with or without overload) and its arguments, which
 ///   are
-///               parameters, literals, `parameter|literal` (the literal stands for None), or `keyword=` one of those.
+///               parameters, literals, `parameter|literal` (the literal stands for None), `parameter@words` (the number
+///               of a word, see python_words), or `keyword=` one of those.
 ///               Without parentheses: the arguments are those of the operator already. Empty: no single operator does
 ///               it, but under these conditions the function has no effects.
 ///
@@ -27,6 +28,14 @@ struct FunctionRow {
   std::string_view call;
 };
 std::span<const FunctionRow> python_functions();
+
+/// Words that Python takes where the operator takes their number: `mean` of the words `reduction` is 1.
+struct WordRow {
+  std::string_view words;
+  std::string_view word;
+  std::int64_t number;
+};
+std::span<const WordRow> python_words();
 
 /// A function of module `operator`: the operators tried for it, and for a literal first operand, which tensors do not
 /// have, the operator that takes the operands the other way round.

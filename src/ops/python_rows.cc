@@ -71,6 +71,12 @@ void read_item(PythonRow& row, std::string_view text) {
     item.keyword = Symbol(text.substr(0, equals));
     text.remove_prefix(equals + 1);
   }
+  if (const std::size_t at = text.find('@'); at != std::string_view::npos) {
+    const std::string_view as = text.substr(at + 1);
+    item.repeated = as == "once" ? 1 : as == "twice" ? 2 : as == "thrice" ? 3 : 0;
+    if (item.repeated == 0) item.words = as;
+    text = text.substr(0, at);
+  }
   const std::size_t bar = text.find('|');
   item.parameter = find_parameter(row, text.substr(0, bar));
   if (item.parameter == PythonItem::kLiteral) {

@@ -28,6 +28,8 @@ struct PythonItem {
   Symbol keyword;  // empty: by position
   std::size_t parameter = kLiteral;
   std::optional<Argument> literal;  // the value, or what stands for None
+  std::string_view words;           // the argument is the number of one of these words
+  std::size_t repeated = 0;         // a number stands for so many of it
 };
 
 struct PythonRow {

@@ -14,6 +14,22 @@ namespace internal {
 
 namespace {
 
+// The argument that is a number for one and a tensor for the other where all others are the same, or -1.
+int one_number(const OperatorSchema& a, const OperatorSchema& b) {
+  if (a.arguments.size() != b.arguments.size()) return -1;
+  int found = -1;
+  for (std::size_t i = 0; i < a.arguments.size(); ++i) {
+    const SchemaType &one = a.arguments[i].type, &other = b.arguments[i].type;
+    if (a.arguments[i].name != b.arguments[i].name) return -1;
+    if (one.text == other.text) continue;
+    const bool number = (one.is_tensor() && other.base == SchemaType::Base::scalar) ||
+                        (one.base == SchemaType::Base::scalar && other.is_tensor());
+    if (!number || one.list || other.list || found >= 0) return -1;
+    found = static_cast<int>(i);
+  }
+  return found;
+}
+
 class Registry {
  public:
   const TargetInfo& make_info(Symbol target) {
@@ -28,6 +44,14 @@ class Registry {
       if (schema->target == canonical) info.schema = schema;
     }
     info.exact = info.schema && (packet.size() != canonical.view().size() || info.overloads->size() == 1);
+    info.name = Symbol(agreed_name(canonical.view()));
+    if (info.schema) {
+      for (const OperatorSchema* other : *info.overloads) {
+        if (const int at = one_number(*info.schema, *other); at >= 0)
+          info.counterparts.push_back(
+              {other, Symbol(agreed_name(other->target.view())), static_cast<std::uint16_t>(at)});
+      }
+    }
     cached_.push_back(target);
     slot.store(&info, std::memory_order_release);
     return info;
@@ -36,6 +60,11 @@ class Registry {
   const Overloads& locked_overloads(Symbol packet) {
     std::lock_guard lock(mutex_);
     return overloads(packet);
+  }
+
+  const Overloads& keep(Overloads list) {
+    std::lock_guard lock(mutex_);
+    return lists_.emplace_back(std::move(list));
   }
 
   const OperatorSchema& add(OperatorSchema schema) {
@@ -50,6 +79,11 @@ class Registry {
     }
     forget();
     return kept;
+  }
+
+  bool has_source() {
+    std::lock_guard lock(mutex_);
+    return source_.overloads != nullptr;
   }
 
   void set_source(SchemaSource source) {
@@ -119,6 +153,10 @@ Registry& registry() {
 const TargetInfo& make_target_info(Symbol target) { return registry().make_info(target); }
 
 const Overloads& overload_list(Symbol packet) { return registry().locked_overloads(packet); }
+
+bool has_source() { return registry().has_source(); }
+
+const Overloads& keep_list(Overloads list) { return registry().keep(std::move(list)); }
 
 }  // namespace internal
 

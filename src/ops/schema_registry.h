@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <fxgraph/ops/effects.h>
@@ -35,6 +36,13 @@ class KnownTargetEffects {
   std::atomic<TargetEffects::Known> known_{};
 };
 
+/// An overload that differs from another in one argument: a number where that takes a tensor, or the other way.
+struct Counterpart {
+  const OperatorSchema* schema;
+  Symbol name;  // as aliases agree on it
+  std::uint16_t at;
+};
+
 /// What is known of one target. Reached from its symbol by one load, made on the first question, made anew when schemas
 /// are registered; never freed, so that a reader on another thread is safe.
 struct TargetInfo {
@@ -45,9 +53,16 @@ struct TargetInfo {
   /// True when a call of this target is a call of `schema`, whatever its arguments: the overload is spelt out, or is
   /// the only one.
   bool exact = false;
+  /// The target as LibTorch's aliases agree on it: what operator_name says of `schema`.
+  Symbol name;
+  /// `add.Scalar` for `add.Tensor`, and the other way.
+  std::vector<Counterpart> counterparts;
   /// effects.cc's answers for call_function and call_method.
   mutable KnownTargetEffects function_effects;
   mutable KnownTargetEffects method_effects;
+  /// candidate_overloads' answers for the same, null before the first question.
+  mutable std::atomic<const Overloads*> of_function{nullptr};
+  mutable std::atomic<const Overloads*> of_method{nullptr};
 };
 
 const TargetInfo& make_target_info(Symbol target);
@@ -57,7 +72,15 @@ inline const TargetInfo& target_info(Symbol target) {
   return cached ? *static_cast<const TargetInfo*>(cached) : make_target_info(target);
 }
 
+/// The name on which LibTorch's aliases agree, of an operator with or without overload: `aten::mul_` for
+/// `aten::multiply_`.
+std::string agreed_name(std::string_view target);
+
 /// The overloads of `packet`; the list lives as long as the process.
 const Overloads& overload_list(Symbol packet);
+/// True when a source was set.
+bool has_source();
+/// The list, for as long as the process lives.
+const Overloads& keep_list(Overloads list);
 
 }  // namespace fx::internal

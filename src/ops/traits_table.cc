@@ -350,6 +350,9 @@ void complete_schema(OperatorSchema& schema) {
   // A tensor given as `out` is resized when it is of another size.
   for (const SchemaArgument& argument : schema.arguments)
     schema.traits.restructures |= argument.keyword_only && argument.alias.writes;
+  // A result that may be anything is an argument at times.
+  for (const SchemaReturn& result : schema.returns)
+    schema.traits.may_copy |= result.alias.wildcard && result.type.is_tensor();
   schema.traits.side_effect = has_side_effect(schema, name);
 }
 

@@ -10,7 +10,8 @@
 // argument is a proxy, as factories are. Its parameters and results are what operators have: tensors, double, int64_t,
 // bool, std::string, optionals, lists and tuples of such.
 //
-// A name alone says that the function writes none of its arguments. One that does is declared as LibTorch declares
+// A name alone says that the function writes none of its arguments; its results may be arguments, or views of them. A
+// function that writes, or whose results are always fresh, is declared as LibTorch declares
 // operators: fx::wrap("my::scale_(Tensor(a!) x, float by) -> Tensor(a!)", f). Thread-safety: may be called from any
 // thread, as may what it returns.
 #pragma once

@@ -212,12 +212,22 @@ std::optional<int> bind_given(const c10::FunctionSchema& schema, const CallValue
   return total;
 }
 
+// A declaration that LibTorch has inferred from a function's type, which does not say whether a result is an argument:
+// every tensor among the results may be.
+std::string with_unknown_aliases(std::string text) {
+  for (std::size_t at = text.rfind("->"); (at = text.find("Tensor", at)) != std::string::npos; at += 9)
+    text.insert(at + 6, "(*)");
+  return text;
+}
+
 std::vector<std::string> schema_texts(std::string_view packet) {
   std::vector<std::string> texts;
   for (const TorchOperator* overload : torch_overloads(Symbol(packet))) {
     std::ostringstream text;
     text << *overload->schema;
-    texts.push_back(text.str());
+    const bool inferred = overload->handle && overload->handle->hasSchema() &&
+                          overload->handle->schema().aliasAnalysis() == c10::AliasAnalysisKind::CONSERVATIVE;
+    texts.push_back(inferred ? with_unknown_aliases(text.str()) : text.str());
   }
   return texts;
 }

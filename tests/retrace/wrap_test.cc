@@ -46,6 +46,18 @@ TEST(Wrap, ATraceRecordsOneCallThatRunsPrintsAndIsTracedAgain) {
   EXPECT_EQ(calls(Transformer(*gm).transform()->graph()), calls(gm->graph()));
 }
 
+// The type of a function does not say whether it gives back what it was given.
+TEST(Wrap, AResultMayBeAnArgument) {
+  const auto same = wrap("fx_wrap_test::same", [](const Tensor& x) { return x.contiguous(); });
+  const auto fresh = wrap("fx_wrap_test::fresh(Tensor x) -> Tensor", [](const Tensor& x) { return x.clone(); });
+  const auto gm = symbolic_trace([&](Tensor x) { return same(x).relu() + fresh(x); });
+  const NodeEffects effects = effects_of(*gm->graph().find("same"));
+  EXPECT_TRUE(effects.may_alias);
+  EXPECT_FALSE(effects.aliases) << "it may be a copy";
+  EXPECT_FALSE(effects.impure());
+  EXPECT_FALSE(effects_of(*gm->graph().find("fresh")).may_alias);
+}
+
 TEST(Wrap, GradientsFlowThroughTheFunction) {
   const auto square = wrap("fx_wrap_test::square", [](const Tensor& x) { return x * x; });
   const auto gm = symbolic_trace([&](Tensor x) { return square(x).sum(); });

@@ -1,0 +1,130 @@
+// fx::Call: the operator that a node calls, whatever its spelling, with its arguments as the operator takes them.
+//
+//   torch.relu(x)   torch.nn.functional.relu(x, inplace=False)   x.relu()   aten::relu(x)      are aten::relu(x)
+//   torch.nn.functional.embedding(indices, weight)                                             is
+//   aten::embedding(weight, indices) operator.sub(2, x) is aten::rsub.Scalar(x, 2)
+//
+// Which overload is meant may hang on what the arguments are; a placeholder without annotation is taken to be a tensor.
+// Names that LibTorch takes for one operator (`absolute` and `abs`, `concat` and `cat`) have one operator_name.
+// Thread-safety: reads the graph only.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include <fxgraph/ir/graph_hooks.h>
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ops/schema.h>
+
+namespace fx {
+
+/// One call of one overload, or nothing. Spelt as the operator it refers to the node's own arguments, and is good until
+/// these change; else it has arguments of its own, which copies share.
+class Call {
+ public:
+  /// Nothing: no single operator does what the node does, or none that is known.
+  Call() = default;
+  /// A call with arguments that live elsewhere.
+  Call(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs)
+      : schema_(&schema), args_(args), kwargs_(kwargs) {}
+  /// A call with arguments of its own.
+  Call(const OperatorSchema& schema, std::vector<Argument> args, std::vector<NamedArgument> kwargs);
+
+  /// False for nothing.
+  explicit operator bool() const { return schema_ != nullptr; }
+  /// The overload.
+  const OperatorSchema& schema() const { return *schema_; }
+  /// The arguments that are given, in the order and by the names of schema().
+  /// @{
+  ArgumentSpan args() const { return args_; }
+  KwargSpan kwargs() const { return kwargs_; }
+  /// @}
+  /// True when the arguments are not the node's own.
+  bool is_translated() const { return own_ != nullptr; }
+  /// What argument `i` of schema() is: given, or its default; null when it is missing and has none.
+  const Argument* argument(std::size_t i) const { return bound_argument(*schema_, args_, kwargs_, i); }
+  /// The same by name; null also where the operator has no such argument.
+  const Argument* argument(std::string_view name) const;
+
+ private:
+  struct Arguments {
+    std::vector<Argument> args;
+    std::vector<NamedArgument> kwargs;
+  };
+
+  const OperatorSchema* schema_ = nullptr;
+  ArgumentSpan args_;
+  KwargSpan kwargs_;
+  std::shared_ptr<const Arguments> own_;
+};
+
+/// The call of one overload that does exactly what `node` does: a call_function of an operator or Python function, or a
+/// call_method. Nothing for any other node and where no single overload does it. O(arguments); allocates nothing for a
+/// call that is spelt as an operator.
+Call call_of(const Node& node);
+
+/// The operator as LibTorch's aliases agree on: `aten::mul.Tensor` for `aten::multiply.Tensor`. O(1).
+Symbol operator_name(const OperatorSchema& schema);
+
+/// The calls of a graph that are spelt in other words than the operator's, found in one pass and kept up with edits.
+/// Others are read off their nodes. What a node calls may hang on what its inputs are: with a node its users are looked
+/// at again, as far as they call something else then.
+///
+/// Cost: a pass of O(nodes); an edit O(arguments), and what it changes. Memory follows the calls that are translated.
+/// Thread-safety: reading is safe on several threads while nobody edits the graph; making one is an edit. An annotation
+/// that changes is not noticed.
+class Calls {
+ public:
+  /// `graph` must outlive it.
+  explicit Calls(const Graph& graph);
+  /// Follows its graph, and stays where it is.
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
+
+  /// What `node` calls. O(1); allocates nothing.
+  Call operator[](const Node& node) const;
+  /// The same where the arguments are not the node's own; null for every other node.
+  const Call* translated(const Node& node) const {
+    const std::uint32_t at = position_[node];
+    return at == 0 ? nullptr : &calls_[at - 1];
+  }
+
+ private:
+  void forget(const Node& node);
+  bool look_at(Node& node);
+  void look_again(Node& node);
+
+  NodeMap<std::uint32_t> position_;  // 1 + position in calls_; 0: not translated
+  std::deque<Call> calls_;
+  std::vector<std::uint32_t> free_;
+  GraphHooks hooks_;
+};
+
+namespace internal {
+
+/// True for a call of one overload, whatever its arguments, and for what is no call of a function or method.
+bool is_spelt_as_operator(const Node& node);
+
+/// True for methods and for functions of Python that stand for operators.
+bool is_spelt_in_python(Op op, Symbol target);
+
+/// The call that a Python function or a method does, in the operator's words.
+Call python_call(const Node& node);
+
+/// True when a row of the table says that this call of a Python function has no effects.
+bool is_pure_python_call(const Node& node);
+
+/// The operators that calls of this function or method may end in, whatever the arguments; empty for an unknown name.
+std::vector<Symbol> candidate_packets(Op op, Symbol target);
+
+/// The overloads that a call of this function or method may be of, whatever the arguments; empty when it is spelt as
+/// one overload, and for an unknown name. O(1) after the first question.
+const std::vector<const OperatorSchema*>& candidate_overloads(Op op, Symbol target);
+
+/// The name under which the tables know a target: methods start with a dot, `torch.functional.` is `torch.`.
+std::string python_name(Op op, Symbol target);
+
+}  // namespace internal
+}  // namespace fx

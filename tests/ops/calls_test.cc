@@ -1,0 +1,128 @@
+// What nodes call, in whatever words, and the table of it that follows edits.
+#include <fxgraph/ops/call.h>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/night.h"
+#include "tests/support/random.h"
+#include "tests/support/random_graph.h"
+
+namespace fx::calls_test {
+
+std::string text_of(const Call& call) {
+  if (!call) return "nothing";
+  std::string text = call.schema().target.str() + "(";
+  for (const Argument& arg : call.args()) text += to_string(arg) + ", ";
+  for (const auto& [name, value] : call.kwargs()) text += name.str() + "=" + to_string(value) + ", ";
+  return text + ")";
+}
+
+class CallOf : public ::testing::Test {
+ protected:
+  std::string of(Op op, const char* target, std::vector<Argument> args, std::vector<NamedArgument> kwargs = {}) {
+    return text_of(call_of(graph.create_node(op, target, args, kwargs)));
+  }
+  std::string function(const char* target, std::vector<Argument> args, std::vector<NamedArgument> kwargs = {}) {
+    return of(Op::call_function, target, std::move(args), std::move(kwargs));
+  }
+
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& y = graph.placeholder("y");
+  Node& w = graph.placeholder("w");
+};
+
+TEST_F(CallOf, ArgumentsAreInTheOperatorsOrder) {
+  EXPECT_EQ(function("torch.nn.functional.embedding", {x, w}), "aten::embedding(%w, %x, )");
+  EXPECT_EQ(function("operator.sub", {2, x}), "aten::rsub.Scalar(%x, 2, )");
+  EXPECT_EQ(function("torch.nn.functional.relu", {x}, {{"inplace", true}}), "aten::relu_(%x, )");
+  EXPECT_EQ(function("torch.nn.functional.max_pool2d", {x, 2}, {{"stride", Argument()}}),
+            "aten::max_pool2d(%x, [2, 2], )");
+  EXPECT_EQ(function("torch.nn.functional.cross_entropy", {x, y}, {{"reduction", "sum"}}),
+            "aten::cross_entropy_loss(%x, %y, None, 2, )");
+  EXPECT_EQ(function("torch.nn.functional.interpolate", {x}, {{"size", 8}, {"mode", "bilinear"}}),
+            "aten::upsample_bilinear2d.vec(%x, [8, 8], False, None, )");
+  EXPECT_EQ(function("torch.nn.functional.grid_sample", {x, y}, {{"padding_mode", "border"}}),
+            "aten::grid_sampler(%x, %y, 0, 1, False, )");
+}
+
+TEST_F(CallOf, NumbersMayComeFirst) {
+  EXPECT_EQ(function("torch.add", {x, 2, y}), "aten::add.Tensor(%x, %y, alpha=2, )");
+  EXPECT_EQ(function("torch.addcmul", {x, 0.5, y, w}), "aten::addcmul(%x, %y, %w, value=0.5, )");
+  EXPECT_EQ(of(Op::call_method, "addmm", {x, 2, 3, y, w}), "aten::addmm(%x, %y, %w, beta=2, alpha=3, )");
+  EXPECT_EQ(function("torch.addmm", {x, y, w}), "aten::addmm(%x, %y, %w, )");
+}
+
+TEST_F(CallOf, AliasesAgreeOnOneName) {
+  const auto name = [&](const char* target, std::vector<Argument> args) {
+    return operator_name(call_of(graph.call_function(target, args)).schema()).str();
+  };
+  EXPECT_EQ(name("torch.absolute", {x}), "aten::abs");
+  EXPECT_EQ(name("torch.multiply", {x, y}), "aten::mul.Tensor");
+  EXPECT_EQ(name("torch.swapaxes", {x, 0, 1}), "aten::transpose.int");
+  EXPECT_EQ(name("torch.concatenate", {Argument::list({x, y})}), "aten::cat");
+  EXPECT_EQ(name("aten::special_expit", {x}), "aten::sigmoid");
+  EXPECT_EQ(name("aten::mul.Tensor", {x, y}), "aten::mul.Tensor");
+}
+
+TEST_F(CallOf, WhatIsSpeltAsTheOperatorIsNotCopied) {
+  Node& add = graph.call_function("aten::add.Tensor", {x, y}, {{"alpha", 2}});
+  const Call call = call_of(add);
+  EXPECT_FALSE(call.is_translated());
+  EXPECT_EQ(call.argument(0), &add.args()[0]);
+  EXPECT_EQ(call.argument("alpha"), &add.kwargs().values()[0]);
+  EXPECT_EQ(call.argument("no_such"), nullptr);
+  EXPECT_FALSE(call_of(x));
+  EXPECT_FALSE(call_of(graph.call_function("operator.getitem", {x, 0})));
+}
+
+void expect_equal(const Graph& graph, const Calls& calls, std::uint64_t seed) {
+  for (const Node& node : graph.nodes())
+    ASSERT_EQ(text_of(calls[node]), text_of(call_of(node))) << "seed " << seed << " at " << node.name();
+}
+
+// Every kind of edit, with all calls looked at anew as the oracle.
+TEST(Calls, FollowEdits) {
+  constexpr const char* kTargets[] = {"operator.add", "torch.relu",  "aten::add",        "operator.mul",
+                                      "operator.sub", "aten::relu",  "builtins.getattr", "torch.flatten",
+                                      "my.function",  "builtins.len"};
+  for (std::uint64_t seed = 0; seed < testing::by_night(2000); ++seed) {
+    testing::Random random(seed);
+    Graph graph = testing::random_graph(seed, testing::random_options(seed, 30));
+    const Calls calls(graph);
+    expect_equal(graph, calls, seed);
+    for (int edit = 0; edit < 12; ++edit) {
+      std::vector<Node*> nodes;
+      for (Node& node : graph.nodes()) nodes.push_back(&node);
+      Node& node = *nodes[random.below(nodes.size())];
+      Node& other = *nodes[random.below(nodes.size())];
+      const bool call = node.is(Op::call_function) || node.is(Op::call_method);
+      const bool value = !other.is(Op::output) && other.is_before(node);
+      switch (random.below(6)) {
+        case 0:
+          if (call) node.set_target(kTargets[random.below(std::size(kTargets))]);
+          break;
+        case 1:
+          if (call && value) node.set_args({other, static_cast<std::int64_t>(random.below(3))});
+          break;
+        case 2:
+          if (call && value && !node.args().empty()) node.update_arg(0, other);
+          break;
+        case 3:
+          if (!node.is(Op::output) && other.is_before(node) && !other.is(Op::output)) node.replace_all_uses_with(other);
+          break;
+        case 4:
+          if (!node.has_users() && call) graph.erase_node(node);
+          break;
+        default:
+          if (!node.is(Op::output) && !node.is(Op::placeholder)) {
+            const auto here = graph.inserting_after(node);
+            graph.call_function(kTargets[random.below(std::size(kTargets))], {node, 2});
+          }
+      }
+      ASSERT_NO_FATAL_FAILURE(expect_equal(graph, calls, seed));
+    }
+  }
+}
+
+}  // namespace fx::calls_test
