@@ -7,17 +7,19 @@ namespace fx::internal {
 namespace {
 
 constexpr int kMostQuestions = 6;
+constexpr std::size_t kMostNames = 4;
 
-/// A positional operand of the call that must be one certain call; null when there is none.
-const MentionedArgument* telling_operand(const PatternFacts& facts, std::uint32_t call) {
+/// A positional operand of the call that must be a call of one of few operators, which go into `names`; null when there
+/// is none.
+const MentionedArgument* telling_operand(const PatternFacts& facts, std::uint32_t call, std::vector<TargetKey>& names) {
   const PatternNode& node = facts.node(call);
-  const CallPlan* plan = node.kind == PatternKind::call && !node.bare ? facts.fixed_plan(call) : nullptr;
+  const OperandPlan* plan = node.kind == PatternKind::call && !node.bare ? facts.fixed_plan(call) : nullptr;
   if (!plan || plan->commutes) return nullptr;
   for (const MentionedArgument& operand : plan->operands) {
     const PatternNode& below = facts.node(operand.pattern);
-    const bool call_of_one =
-        below.kind == PatternKind::call && below.targets.is_finite() && below.targets.names().size() == 1;
-    if (call_of_one && operand.position >= 0) return &operand;
+    if (operand.position < 0 || below.kind != PatternKind::call) continue;
+    names.clear();
+    if (facts.names_of(operand.pattern, names) && names.size() <= kMostNames) return &operand;
   }
   return nullptr;
 }
@@ -26,25 +28,38 @@ const MentionedArgument* telling_operand(const PatternFacts& facts, std::uint32_
 
 void AnchorIndex::add(std::uint32_t id, const PatternFacts& facts, const SearchPlan& plan) {
   if (plan.impossible) return;
-  if (plan.keys.empty() || (facts.normalize && !normalized_)) {
+  std::vector<TargetKey> names;
+  if (!facts.names_of(plan.anchor, names)) {
     anywhere_.push_back(id);
     return;
   }
-  for (const TargetKey& wanted : plan.keys) {
-    std::uint32_t& root = roots_[key(wanted.op, wanted.target)];
-    if (root == 0) {
-      root = static_cast<std::uint32_t>(trees_.size());
-      trees_.push_back({key(wanted.op, wanted.target), {}, {}});
-    }
-    std::uint32_t tree = root;
-    const MentionedArgument* operand = plan.keys.size() == 1 ? telling_operand(facts, plan.anchor) : nullptr;
-    for (int i = 0; operand && i < kMostQuestions; ++i) {
-      const PatternNode& below = facts.node(operand->pattern);
-      tree = branch(tree, static_cast<std::uint32_t>(operand->position), key(below.op, below.targets.names()[0]));
-      operand = telling_operand(facts, operand->pattern);
-    }
-    trees_[tree].ids.push_back(id);
+  for (const TargetKey& wanted : names) add_below(root_for(wanted), id, facts, plan.anchor, kMostQuestions);
+}
+
+void AnchorIndex::add_below(std::uint32_t tree, std::uint32_t id, const PatternFacts& facts, std::uint32_t call,
+                            int questions) {
+  std::vector<TargetKey> names;
+  const MentionedArgument* operand = questions > 0 ? telling_operand(facts, call, names) : nullptr;
+  if (!operand) return trees_[tree].ids.push_back(id);
+  for (const TargetKey& wanted : names) {
+    const std::uint32_t next = branch(tree, static_cast<std::uint32_t>(operand->position), key_of(wanted));
+    add_below(next, id, facts, operand->pattern, questions - 1);
   }
+}
+
+/// An operator goes by the name on which its aliases agree.
+std::uint64_t AnchorIndex::key_of(const TargetKey& wanted) {
+  return key(wanted.op, wanted.op == Op::call_function ? target_info(wanted.target).name : wanted.target);
+}
+
+std::uint32_t AnchorIndex::root_for(const TargetKey& wanted) {
+  std::uint32_t& root = roots_[key_of(wanted)];
+  if (root != 0) return root;
+  root = static_cast<std::uint32_t>(trees_.size());
+  trees_.push_back({key_of(wanted), {}, {}});
+  const Symbol name = wanted.op == Op::call_function ? target_info(wanted.target).name : wanted.target;
+  if (const Symbol packet(packet_of(name.view())); packet != name) packets_[key(wanted.op, packet)] = 1;
+  return root;
 }
 
 std::uint32_t AnchorIndex::branch(std::uint32_t tree, std::uint32_t position, std::uint64_t key) {
@@ -64,12 +79,10 @@ void AnchorIndex::collect(std::uint32_t tree, const Node* node, std::vector<std:
   // Of the branches that are taken the last is followed here: mostly there is one.
   while (tree != 0) {
     const Tree& at = trees_[tree];
-    // Python's functions may take their arguments in another order: there the search itself looks.
-    if (normalized_ && key(node->op(), node->target()) != at.key) return collect_all(tree, ids);
     if (!at.ids.empty()) ids.insert(ids.end(), at.ids.begin(), at.ids.end());
     const ArgumentSpan args = node->args();
     const Node* operand = nullptr;
-    std::uint64_t found = 0;
+    Called found;
     std::uint32_t position = ~std::uint32_t{0};
     const Node* next = nullptr;
     tree = 0;
@@ -77,11 +90,13 @@ void AnchorIndex::collect(std::uint32_t tree, const Node* node, std::vector<std:
       if (branch.position != position) {
         position = branch.position;
         operand = position < args.size() ? args[position].node_or_null() : nullptr;
-        found = operand ? key(*operand) : 0;
+        found = operand ? called(*operand) : Called{};
       }
       if (position >= args.size()) {
         collect_all(branch.tree, ids);  // given by keyword: the search itself looks
-      } else if (operand && found == branch.key) {
+      } else if (operand && !found.plain) {
+        collect_all(branch.tree, ids);  // nor does its target say what it calls
+      } else if (operand && found.key == branch.key) {
         if (tree != 0) collect(tree, next, ids);
         tree = branch.tree;
         next = operand;
@@ -99,8 +114,34 @@ void AnchorIndex::collect_all(std::uint32_t tree, std::vector<std::uint32_t>& id
 void AnchorIndex::candidates(const Node& node, std::vector<std::uint32_t>& ids) const {
   ids.clear();
   if (!anywhere_.empty()) ids = anywhere_;
-  collect(root_of(key(node)), &node, ids);
-  if (ids.size() > 1) std::sort(ids.begin(), ids.end());
+  const Called own = called(node);
+  if (own.plain) {
+    collect(root_of(own.key), &node, ids);
+    if (ids.size() > 1) std::sort(ids.begin(), ids.end());
+    return;
+  }
+  // Python's functions may take their arguments in another order: there the search itself looks.
+  for_each_root(node, own, [&](std::uint32_t root) { collect_all(root, ids); });
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+}
+
+bool AnchorIndex::starts_at(const Node& node) const {
+  if (!anywhere_.empty()) return true;
+  const Called own = called(node);
+  bool any = root_of(own.key) != 0;
+  if (!own.plain) for_each_root(node, own, [&](std::uint32_t) { any = true; });
+  return any;
+}
+
+/// Where a node that is spelt in Python's words, or without its overload, may start.
+template <typename Visit>
+void AnchorIndex::for_each_root(const Node& node, const Called& own, Visit&& visit) const {
+  if (const std::uint32_t root = root_of(key(node.op(), node.target()))) visit(root);
+  if (const std::uint32_t root = root_of(own.key)) visit(root);
+  for (const OperatorSchema* schema : candidate_overloads(node.op(), node.target())) {
+    if (const std::uint32_t root = root_of(key(Op::call_function, target_info(schema->target).name))) visit(root);
+  }
 }
 
 }  // namespace fx::internal

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fxgraph/matchers/compiled_pattern.h>
+#include <fxgraph/ops/schema_registry.h>
 #include <fxgraph/support/flat_map.h>
 
 namespace fx::internal {
@@ -14,16 +15,13 @@ namespace fx::internal {
 /// may start there: one tree of questions for all patterns, so that patterns which begin alike are asked about once.
 class AnchorIndex {
  public:
-  /// `normalized`: what a node calls is the operator that it stands for, and all patterns are compiled so.
-  explicit AnchorIndex(bool normalized = false) : normalized_(normalized) {}
-
   /// Adds pattern number `id`. Patterns are asked for in the order of their numbers.
   void add(std::uint32_t id, const PatternFacts& facts, const SearchPlan& plan);
 
   /// Fills `ids` with the patterns that may start at `node`, in order. For all nodes of a graph see AnchorSweep.
   void candidates(const Node& node, std::vector<std::uint32_t>& ids) const;
   /// True when some pattern may start at a node with this opcode and target, as far as these say.
-  bool starts_at(const Node& node) const { return !anywhere_.empty() || root_of(key(node)) != 0; }
+  bool starts_at(const Node& node) const;
 
  private:
   friend class AnchorSweep;
@@ -31,10 +29,21 @@ class AnchorIndex {
   static constexpr std::uint64_t key(Op op, Symbol target) {
     return (static_cast<std::uint64_t>(op) << 32) | target.id();
   }
-  std::uint64_t key(const Node& node) const {
-    if (!normalized_) return key(node.op(), node.target());
-    const TargetKey called = normalized_key(node);
-    return key(called.op, called.target);
+  static std::uint64_t key_of(const TargetKey& wanted);
+
+  /// What a node calls as far as its target says.
+  struct Called {
+    std::uint64_t key = 0;
+    bool plain = true;  ///< false: it may call others of those that the index knows
+  };
+  Called called(const Node& node) const {
+    const Op op = node.op();
+    if (op != Op::call_function && op != Op::call_method) return {key(op, node.target())};
+    const TargetInfo& info = target_info(node.target());
+    const std::uint64_t own = key(op, op == Op::call_function ? info.name : node.target());
+    if (op == Op::call_function && info.exact) return {own};
+    if (op == Op::call_function && !info.overloads->empty()) return {own, packets_.find(own) == nullptr};
+    return {own, candidate_overloads(op, node.target()).empty()};
   }
 
   /// Patterns whose questions end here, and the next question for the others: is the operand at `position` a `key`?
@@ -53,12 +62,16 @@ class AnchorIndex {
     const std::uint32_t* at = roots_.find(key);
     return at ? *at : 0;
   }
+  template <typename Visit>
+  void for_each_root(const Node& node, const Called& own, Visit&& visit) const;
+  void add_below(std::uint32_t tree, std::uint32_t id, const PatternFacts& facts, std::uint32_t call, int questions);
+  std::uint32_t root_for(const TargetKey& wanted);
   std::uint32_t branch(std::uint32_t tree, std::uint32_t position, std::uint64_t key);
   void collect(std::uint32_t tree, const Node* node, std::vector<std::uint32_t>& ids) const;
   void collect_all(std::uint32_t tree, std::vector<std::uint32_t>& ids) const;
 
-  bool normalized_;
   FlatMap<std::uint32_t> roots_;         // opcode and target -> position in trees_
+  FlatMap<std::uint8_t> packets_;        // operators of which some overload other than their default has a root
   std::vector<Tree> trees_ = {Tree{}};   // the first stands for none
   std::vector<std::uint32_t> anywhere_;  // patterns whose start is no list of operators
 };

@@ -33,8 +33,9 @@ std::uint32_t AnchorSweep::label_for(std::uint64_t key) {
 }
 
 const std::vector<std::uint32_t>& AnchorSweep::candidates(const Node& node) {
-  const std::uint32_t* label = label_of_.find(AnchorIndex::key(node.op(), node.target()));
-  const std::uint32_t state = label ? state_of(*label, node) : kNothing;
+  const AnchorIndex::Called called = index_.called(node);
+  const std::uint32_t* label = called.plain ? label_of_.find(called.key) : nullptr;
+  const std::uint32_t state = !called.plain ? kUnknown : label ? state_of(*label, node) : kNothing;
   states_of_nodes_[node.id()] = state;
   if (state == kNothing) return index_.anywhere_;
   if (state != kUnknown) return states_[state].ids;

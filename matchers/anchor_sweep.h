@@ -11,8 +11,7 @@ namespace fx::internal {
 
 /// AnchorIndex asks about a node's operands, their operands, and so on, for every node anew. Here a node has a state,
 /// which tells the answers to all questions that may be asked about it and follows from its target and the states of
-/// its operands: a look-up, once such a node has been met. Asks the index where an operand is not known. For indices
-/// that are not normalized.
+/// its operands: a look-up, once such a node has been met. Asks the index where an operand is not known.
 class AnchorSweep {
  public:
   AnchorSweep(const AnchorIndex& index, const Graph& graph);

@@ -9,7 +9,7 @@ namespace fx::internal {
 namespace {
 
 /// True when the call says the same with its first two operands the other way round.
-bool commutes(const PatternNode& node, const CallPlan& plan, bool commute_all) {
+bool commutes(const PatternNode& node, const OperandPlan& plan, bool commute_all) {
   if (node.args.size() < 2 || node.args[0] == node.args[1]) return false;
   // `add.Scalar(Tensor, Scalar)` says for itself which is which.
   const SchemaType *first = plan.operands[0].type, *second = plan.operands[1].type;
@@ -19,15 +19,15 @@ bool commutes(const PatternNode& node, const CallPlan& plan, bool commute_all) {
 
 }  // namespace
 
-CallPlan PatternFacts::make_plan(std::uint32_t call, const OperatorSchema* schema) const {
+OperandPlan PatternFacts::make_plan(std::uint32_t call, const OperatorSchema* schema) const {
   const PatternNode& node = this->node(call);
-  CallPlan plan;
+  OperandPlan plan;
   plan.schema = schema;
   std::vector<bool> mentioned(schema ? schema->arguments.size() : 0);
   for (std::size_t i = 0; i < node.args.size(); ++i) {
     plan.operands.push_back({.pattern = node.args[i], .position = static_cast<std::int32_t>(i)});
     if (!schema) continue;
-    if (i < mentioned.size()) {
+    if (i < schema->num_positional()) {
       mentioned[i] = true;
       plan.operands.back().keyword = schema->arguments[i].name;
       plan.operands.back().type = &schema->arguments[i].type;
@@ -44,9 +44,11 @@ CallPlan PatternFacts::make_plan(std::uint32_t call, const OperatorSchema* schem
     plan.operands.back().type = &schema->arguments[static_cast<std::size_t>(position)].type;
   }
   for (std::size_t i = 0; i < mentioned.size(); ++i) {
-    if (!mentioned[i] && !node.open) plan.unmentioned.push_back(static_cast<std::uint16_t>(i));
+    if (!mentioned[i] && !node.open && !changes_no_value(schema->arguments[i].name))
+      plan.unmentioned.push_back(static_cast<std::uint16_t>(i));
   }
   plan.plain = plan.unmentioned.empty() ? mentioned.size() : plan.unmentioned[0];
+  if (schema) plan.plain = std::min(plan.plain, schema->num_positional());
   for (const std::uint16_t position : plan.unmentioned) {
     if (!schema->arguments[position].default_value) plan.plain = 0;
   }
@@ -56,7 +58,6 @@ CallPlan PatternFacts::make_plan(std::uint32_t call, const OperatorSchema* schem
 
 PatternFacts::PatternFacts(std::shared_ptr<const PatternData> data, const FindOptions& options)
     : pattern(std::move(data)),
-      normalize(options.normalize),
       commute_all(options.commutative),
       needs_shapes(internal::needs_shapes(*pattern)),
       needs_module_types(internal::needs_module_types(*pattern)),
@@ -75,8 +76,9 @@ PatternFacts::PatternFacts(std::shared_ptr<const PatternData> data, const FindOp
     own.op = node.op;
     const bool any_type = node.types.accepts_all();
     own.any_target = node.targets.accepts_all() && any_type;
-    if (node.targets.is_finite() && node.targets.names().size() == 1 && any_type) {
-      own.single = node.targets.names()[0];
+    const std::vector<Symbol>& names = node.names();
+    if (node.targets.is_finite() && node.targets.spellings().empty() && names.size() == 1 && any_type) {
+      own.single = names[0];
       own.fixed_plan = true;
       fixed_plans[i] = make_plan(i, node.op == Op::call_function ? find_schema(own.single) : nullptr);
     } else if (node.op != Op::call_function) {
@@ -93,7 +95,7 @@ CompiledPattern::CompiledPattern(std::shared_ptr<const PatternFacts> facts, cons
       hot_(facts_->hot.data()),
       fixed_plans_(facts_->fixed_plans.data()),
       options_(options),
-      normalize_(facts_->normalize) {
+      fits_(facts_->size()) {
   facts_->check(options);
 }
 
@@ -108,20 +110,43 @@ void PatternFacts::check(const FindOptions& options) const {
   }
 }
 
-TargetKey normalized_key(const Node& node) {
-  if (node.is(Op::call_function) || node.is(Op::call_method)) {
-    if (const OperatorSchema* schema = schema_of(node)) return {Op::call_function, schema->target};
+// ── What nodes call ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+Fit CompiledPattern::fit(std::uint32_t call, const Node& node) {
+  std::uint8_t& known = fits_[call][(static_cast<std::uint64_t>(node.op()) << 32) | node.target().id()];
+  if (known == 0) {
+    Fit fit = facts_->fit(call, node.op(), node.target());
+    if (fit != Fit::no && !accepts_type(this->node(call).types, node.target())) fit = Fit::no;
+    known = static_cast<std::uint8_t>(fit);
   }
-  return {node.op(), node.target()};
+  return static_cast<Fit>(known);
 }
 
-bool CompiledPattern::accepts_slowly(std::uint32_t call, Symbol target) {
-  std::uint8_t& known = accepted_[(std::uint64_t{call} << 32) | target.id()];
-  if (known == 0) {
-    const bool fits = node(call).targets.contains(target) && accepts_type(node(call).types, target);
-    known = fits ? 2 : 1;
+bool CompiledPattern::accepts_slowly(std::uint32_t call, const Node& node) {
+  if (node.op() != hot_[call].op && !(hot_[call].op == Op::call_function && node.op() == Op::call_method)) return false;
+  const Fit fit = this->fit(call, node);
+  if (fit != Fit::asked) return fit == Fit::written;
+  const Call& found = called(node);
+  // What is no call that is known is what it is written as.
+  return found ? facts_->means(call, found)
+               : node.op() == hot_[call].op && this->node(call).targets.contains(node.target());
+}
+
+const Call& CompiledPattern::called(const Node& node) const {
+  if (options_.calls) {
+    if (const Call* known = options_.calls->translated(node)) return *known;
   }
-  return known == 2;
+  if (const std::uint64_t revision = node.graph().revision(); revision != calls_revision_) {
+    calls_of_ = {};
+    calls_.clear();
+    calls_revision_ = revision;
+  }
+  std::uint32_t& position = calls_of_[node.id()];
+  if (position == 0) {
+    calls_.push_back(call_of(node));
+    position = static_cast<std::uint32_t>(calls_.size());
+  }
+  return calls_[position - 1];
 }
 
 /// `torch.nn.modules.conv.Conv2d` is also a `Conv2d`.
@@ -135,19 +160,28 @@ bool CompiledPattern::accepts_type(const TargetSet& types, Symbol path) const {
 
 bool CompiledPattern::may_be(std::uint32_t index, const Node& node) {
   const PatternNode& pattern = this->node(index);
-  if (pattern.kind == PatternKind::call) return accepts(index, key(node));
+  if (pattern.kind == PatternKind::call) return accepts(index, node);
   for (const std::uint32_t alternative : pattern.args) {
     if (may_be(alternative, node)) return true;
   }
   return false;
 }
 
-const CallPlan& CompiledPattern::other_plan(std::uint32_t call, const Node& node, const TargetKey& key) {
-  const std::uint64_t id = (std::uint64_t{call} << 32) | key.target.id();
-  const auto known = other_plans_.find(id);
-  if (known != other_plans_.end()) return known->second;
-  const OperatorSchema* schema = normalize_ ? schema_of(node) : find_schema(key.target);
-  return other_plans_.emplace(id, facts_->make_plan(call, schema)).first->second;
+GivenOperands CompiledPattern::other_operands(std::uint32_t call, const Node& node) {
+  GivenOperands found{fixed_plans_[call], node.args(), node.kwargs()};
+  const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
+  if (hot_[call].op == Op::call_function &&
+      (fit(call, node) == Fit::asked || this->node(call).targets.is_spelt(node.target()))) {
+    if (const Call& known = called(node)) {
+      schema = &known.schema();
+      found.args = known.args();
+      found.kwargs = known.kwargs();
+    }
+  }
+  const std::uint64_t id = (std::uint64_t{call} << 32) | (schema ? schema->target : node.target()).id();
+  auto known = other_plans_.find(id);
+  if (known == other_plans_.end()) known = other_plans_.emplace(id, facts_->make_plan(call, schema)).first;
+  return {known->second, found.args, found.kwargs};
 }
 
 // ── Where to start ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -186,26 +220,33 @@ void PatternFacts::add_direct_children(std::uint32_t call, std::uint32_t index) 
   direct_children[call].push_back(index);
 }
 
-/// Adds what a call or alternatives of calls may be; false when that is no finite list.
-bool PatternFacts::keys_of(std::uint32_t index, std::vector<TargetKey>& keys) const {
+/// Adds what a call or alternatives of calls are written as in the graph; false when that takes more than the target.
+bool PatternFacts::keys_of(std::uint32_t index, const std::vector<TargetKey>& present,
+                           std::vector<TargetKey>& keys) const {
   const PatternNode& test = node(index);
   if (test.kind == PatternKind::one_of) {
-    return std::all_of(test.args.begin(), test.args.end(), [&](std::uint32_t arg) { return keys_of(arg, keys); });
+    return std::ranges::all_of(test.args, [&](std::uint32_t arg) { return keys_of(arg, present, keys); });
   }
-  if (!test.targets.is_finite()) return false;
-  for (const Symbol name : test.targets.names()) {
-    const TargetKey key{test.op, name};
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  if (!is_function_or_method(test.op) && !test.targets.is_finite()) return false;
+  const auto add = [&](const TargetKey& key) {
+    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+  };
+  if (!is_function_or_method(test.op)) {
+    for (const Symbol name : test.targets.names()) add({test.op, name});
+    return true;
+  }
+  for (const TargetKey& key : present) {
+    if (test.targets.accepts_all() ? key.op == test.op : fit(index, key.op, key.target) != Fit::no) add(key);
   }
   return true;
 }
 
-std::size_t PatternFacts::count(const Graph& graph, std::uint32_t index, std::vector<TargetKey>& keys) const {
-  if (!keys_of(index, keys)) {
+std::size_t PatternFacts::count(const Graph& graph, std::uint32_t index, const std::vector<TargetKey>& present,
+                                std::vector<TargetKey>& keys) const {
+  if (!keys_of(index, present, keys)) {
     keys.clear();
     return graph.size();
   }
-  if (normalize) return graph.size();
   std::size_t sum = 0;
   for (const TargetKey& key : keys) sum += graph.count(key.op, key.target);
   return sum;
@@ -213,11 +254,16 @@ std::size_t PatternFacts::count(const Graph& graph, std::uint32_t index, std::ve
 
 SearchPlan PatternFacts::plan(const Graph& graph, std::uint32_t anchor) const {
   SearchPlan plan;
+  std::vector<TargetKey> present;  // the calls of the graph
+  graph.any_target([&](Op op, Symbol target) {
+    if (is_function_or_method(op)) present.push_back({op, target});
+    return false;
+  });
   for (std::uint32_t i = static_cast<std::uint32_t>(size());
        i-- > 0;) {  // of equally rare ones the nearest to a result
     if (!required[i] || !only_calls(*pattern, i)) continue;
     std::vector<TargetKey> keys;
-    const std::size_t candidates = count(graph, i, keys);
+    const std::size_t candidates = count(graph, i, present, keys);
     plan.impossible |= candidates == 0;
     if (!direct[i]) continue;
     const bool better = anchor == kNoPattern ? plan.anchor == kNoPattern || candidates < plan.candidates : i == anchor;
@@ -235,7 +281,7 @@ SearchPlan PatternFacts::plan(const Graph& graph, std::uint32_t anchor) const {
   return plan;
 }
 
-// Marks what is bound whenever `index` is: not what lies behind an alternative. Operands have smaller indices than
+// Marks what is bound whenever `index` is: not what lies behind an alternative. GivenOperands have smaller indices than
 // their users, so one pass downward does.
 void PatternFacts::reach(std::uint32_t index, std::vector<bool>& reached) const {
   reached[index] = true;

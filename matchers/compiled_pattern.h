@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -10,7 +11,7 @@
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/matchers/matcher.h>
 #include <fxgraph/matchers/pattern_data.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/support/flat_map.h>
 
 namespace fx::internal {
@@ -31,13 +32,30 @@ struct MentionedArgument {
 };
 
 /// How the arguments of a call of one operator are compared.
-struct CallPlan {
+struct OperandPlan {
   const OperatorSchema* schema = nullptr;  ///< null: arguments are compared as they are written
   std::vector<MentionedArgument> operands;
   std::vector<std::uint16_t> unmentioned;  ///< schema positions that must have their defaults
   std::size_t plain = 0;  ///< a call with at most so many positional arguments and no others has all these defaults
   bool commutes = false;  ///< the first two operands may change places
   bool possible = true;   ///< false: the operator has no argument of a name that the pattern gives
+};
+
+inline bool is_function_or_method(Op op) { return op == Op::call_function || op == Op::call_method; }
+
+/// What the operands of one node are compared with.
+struct GivenOperands {
+  const OperandPlan& plan;
+  ArgumentSpan args;
+  KwargSpan kwargs;
+};
+
+/// How nodes of one opcode and target stand to a call of the pattern.
+enum class Fit : std::uint8_t {
+  unknown,
+  no,
+  written,  ///< such nodes fit, with the arguments that they are written with
+  asked,    ///< what the node calls decides
 };
 
 /// Where the search goes when everything below the anchor fits: to a call above or beside what is bound already.
@@ -48,7 +66,7 @@ struct PlanStep {
 
 struct SearchPlan {
   std::uint32_t anchor = kNoPattern;
-  std::vector<TargetKey> keys;  ///< what an anchor may be; empty: ask CompiledPattern::may_be
+  std::vector<TargetKey> keys;  ///< what an anchor is written as in the graph; empty: ask CompiledPattern::may_be
   std::size_t candidates = 0;   ///< how many nodes the graph has of these; the size of the graph when that is not known
   bool impossible = false;      ///< an operator that must be there is not
   std::vector<PlanStep> steps;
@@ -70,7 +88,6 @@ struct PatternFacts {
   };
 
   std::shared_ptr<const PatternData> pattern;
-  bool normalize;
   bool commute_all;
   bool has_alternatives = false;
   bool has_negations = false;
@@ -79,7 +96,7 @@ struct PatternFacts {
   bool needs_shapes = false;
   bool needs_module_types = false;
   std::vector<Hot> hot;
-  std::vector<CallPlan> fixed_plans;
+  std::vector<OperandPlan> fixed_plans;
   std::vector<bool> direct;    ///< bound in every match, and reached from the roots by operands alone
   std::vector<bool> required;  ///< bound in every match
   std::vector<std::vector<std::uint32_t>> direct_children;  ///< of direct calls: operands, through lists
@@ -91,11 +108,20 @@ struct PatternFacts {
   /// False when what fits at a node may depend on nodes at any distance.
   bool is_local() const { return !has_interior && !has_constants; }
   /// How the call's arguments stand to those of an operator, or, without a schema, to a call as it is written.
-  CallPlan make_plan(std::uint32_t call, const OperatorSchema* schema) const;
+  OperandPlan make_plan(std::uint32_t call, const OperatorSchema* schema) const;
+  /// How nodes that are written with this opcode and target stand to the call.
+  Fit fit(std::uint32_t call, Op op, Symbol target) const;
+  /// True when the call, of a node that `fit` leaves to it, is one that the pattern means.
+  bool means(std::uint32_t call, const Call& found) const;
+  /// The operators that a call pattern means, by operator_name, and what else it takes as it is written; false when
+  /// that is no finite list.
+  bool names_of(std::uint32_t index, std::vector<TargetKey>& names) const;
   /// The plan of a call whose operator is known in advance, else null.
-  const CallPlan* fixed_plan(std::uint32_t call) const { return hot[call].fixed_plan ? &fixed_plans[call] : nullptr; }
-  /// Picks the rarest operator that must be there as the anchor, and orders what follows. O(pattern²) at worst. With
-  /// `normalize` the graph does not matter.
+  const OperandPlan* fixed_plan(std::uint32_t call) const {
+    return hot[call].fixed_plan ? &fixed_plans[call] : nullptr;
+  }
+  /// Picks the rarest operator that must be there as the anchor, and orders what follows. O(pattern² + distinct targets
+  /// of the graph · pattern) at worst.
   SearchPlan plan(const Graph& graph, std::uint32_t anchor = kNoPattern) const;
 
  private:
@@ -103,14 +129,13 @@ struct PatternFacts {
   template <typename Visit>
   void for_each_bound(std::uint32_t index, Visit&& visit) const;
   void add_direct_children(std::uint32_t call, std::uint32_t index);
-  bool keys_of(std::uint32_t index, std::vector<TargetKey>& keys) const;
-  std::size_t count(const Graph& graph, std::uint32_t index, std::vector<TargetKey>& keys) const;
+  bool may_be_counterpart(std::uint32_t call, const OperatorSchema& schema, std::size_t at) const;
+  bool keys_of(std::uint32_t index, const std::vector<TargetKey>& present, std::vector<TargetKey>& keys) const;
+  std::size_t count(const Graph& graph, std::uint32_t index, const std::vector<TargetKey>& present,
+                    std::vector<TargetKey>& keys) const;
   void reach(std::uint32_t index, std::vector<bool>& reached) const;
   bool next_step(const std::vector<bool>& reached, PlanStep& step) const;
 };
-
-/// What `node` calls, whatever its spelling: the operator that it stands for, if there is one.
-TargetKey normalized_key(const Node& node);
 
 /// A pattern's facts with caches for one graph. Used by one thread at a time.
 class CompiledPattern {
@@ -130,19 +155,14 @@ class CompiledPattern {
   /// True when matches may hold nodes that no single pattern node stands for: those seen through, and paths.
   bool has_interior() const { return facts_->has_interior; }
 
-  /// What `node` calls: with FindOptions::normalize the operator that it stands for.
-  TargetKey key(const Node& node) const {
-    if (normalize_) [[unlikely]]
-      return normalized_key(node);
-    return {node.op(), node.target()};
-  }
-  /// True when a call pattern's opcode and targets accept `key`.
-  bool accepts(std::uint32_t call, const TargetKey& key) {
+  /// True when a call pattern accepts what `node` calls.
+  bool accepts(std::uint32_t call, const Node& node) {
     const PatternFacts::Hot& hot = hot_[call];
-    if (key.op != hot.op) return false;
-    if (!hot.single.empty()) return key.target == hot.single;
-    return hot.any_target || accepts_slowly(call, key.target);
+    if (node.target() == hot.single && node.op() == hot.op) return true;
+    return hot.any_target ? node.op() == hot.op : accepts_slowly(call, node);
   }
+  /// What `node` calls. Good until the graph changes.
+  const Call& called(const Node& node) const;
   /// True when the pattern node, a call or alternatives of calls, may be `node` for all its own target says.
   bool may_be(std::uint32_t index, const Node& node);
 
@@ -154,24 +174,31 @@ class CompiledPattern {
   bool is_call(std::uint32_t i) const { return hot_[i].call; }
   /// The value that `node` forwards as it is, null when it computes one of its own.
   Node* forwarded_operand(const Node& node) const;
-  const CallPlan& call_plan(std::uint32_t call, const Node& node, const TargetKey& key) {
-    return hot_[call].fixed_plan ? fixed_plans_[call] : other_plan(call, node, key);
+  /// The arguments of a node that accepts() lets pass, and what they are compared with.
+  GivenOperands operands(std::uint32_t call, const Node& node) {
+    const PatternFacts::Hot& hot = hot_[call];
+    if (hot.fixed_plan && (hot.op != Op::call_function || node.target() == hot.single))
+      return {fixed_plans_[call], node.args(), node.kwargs()};
+    return other_operands(call, node);
   }
   SearchPlan plan(const Graph& graph, std::uint32_t anchor = kNoPattern) const { return facts_->plan(graph, anchor); }
 
  private:
-  const CallPlan& other_plan(std::uint32_t call, const Node& node, const TargetKey& key);
-  bool accepts_slowly(std::uint32_t call, Symbol target);
+  GivenOperands other_operands(std::uint32_t call, const Node& node);
+  Fit fit(std::uint32_t call, const Node& node);
+  bool accepts_slowly(std::uint32_t call, const Node& node);
   bool accepts_type(const TargetSet& types, Symbol path) const;
 
   std::shared_ptr<const PatternFacts> facts_;
   const PatternData* pattern_;  // of the facts, as are the next
   const PatternFacts::Hot* hot_;
-  const CallPlan* fixed_plans_;
+  const OperandPlan* fixed_plans_;
   const FindOptions& options_;
-  bool normalize_;
-  FlatMap<std::uint8_t> accepted_;  // (pattern node, target) -> 1 no, 2 yes
-  std::unordered_map<std::uint64_t, CallPlan> other_plans_;
+  std::vector<FlatMap<std::uint8_t>> fits_;  // by pattern node: opcode and target -> Fit
+  std::unordered_map<std::uint64_t, OperandPlan> other_plans_;
+  mutable FlatMap<std::uint32_t> calls_of_;  // node -> position in calls_
+  mutable std::deque<Call> calls_;
+  mutable std::uint64_t calls_revision_ = 0;
 };
 
 }  // namespace fx::internal

@@ -114,8 +114,7 @@ bool Engine::resume(Choice& choice) {
     }
     case Choice::Kind::swap: {
       choices_.pop_back();
-      return match_operands(pattern, *value.node, program_.call_plan(pattern, *value.node, program_.key(*value.node)),
-                            true);
+      return match_operands(pattern, *value.node, program_.operands(pattern, *value.node), true);
     }
     case Choice::Kind::users: {
       Node& node = *choice.users;

@@ -158,9 +158,9 @@ class Engine {
   bool enter_literal(std::uint32_t pattern, const Value& value, const Node* user, const SchemaType* type);
   bool enter_hole(std::uint32_t pattern, const Value& value, const Node* user);
   bool match_call(std::uint32_t pattern, Node& node, const Node* user);
-  bool match_operands(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped);
-  bool match_unmentioned(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped);
-  bool match_unschemed(std::uint32_t pattern, Node& node, const CallPlan& plan);
+  bool match_operands(std::uint32_t pattern, Node& node, const GivenOperands& given, bool swapped);
+  bool match_unmentioned(std::uint32_t pattern, Node& node, const GivenOperands& operands, bool swapped);
+  bool match_unschemed(std::uint32_t pattern, Node& node, const GivenOperands& operands);
   bool match_sequence(std::uint32_t pattern, const Value& value, const Node* user);
   bool fits_sequence(std::uint32_t pattern, const Value& value, const Node* user);
   bool bind_tail(std::uint32_t tail, std::vector<Argument> elements, const Node* user);
@@ -223,7 +223,7 @@ void for_each_candidate(const Graph& graph, CompiledPattern& program, const Sear
   const bool listed = !plan.keys.empty();
   for (Node& node : const_cast<Graph&>(graph).nodes()) {
     if (listed) {
-      const TargetKey key = program.key(node);
+      const TargetKey key{node.op(), node.target()};
       bool found = false;
       for (const TargetKey& wanted : plan.keys) found |= wanted == key;
       if (!found) continue;

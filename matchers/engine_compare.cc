@@ -64,8 +64,7 @@ bool Engine::enter(std::uint32_t pattern, const Value& value, const Node* user, 
       return is_constant(*value.node) ? bind(pattern, value, user) : fail(pattern, value, user, Mismatch::constant);
     case PatternKind::call:
       if (!value.node) return fail(pattern, value, user, Mismatch::not_a_node);
-      if (!program_.accepts(pattern, program_.key(*value.node)))
-        return fail(pattern, value, user, Mismatch::opcode_or_target);
+      if (!program_.accepts(pattern, *value.node)) return fail(pattern, value, user, Mismatch::opcode_or_target);
       push_goal(pattern, value, user);
       return true;
     case PatternKind::literal: return enter_literal(pattern, value, user, type);
@@ -192,35 +191,77 @@ namespace {
 
 Value value_of(const Argument* argument) { return argument ? Value{argument->node_or_null(), argument} : Value{}; }
 
-/// Operands may change places when every other argument has its default: x + 2 y is not y + 2 x.
-bool others_are_default(const Node& node, const CallPlan& plan) {
+/// GivenOperands may change places when every other argument has its default: x + 2 y is not y + 2 x.
+bool others_are_default(const GivenOperands& given) {
+  const OperandPlan& plan = given.plan;
   if (!plan.schema) return true;
   for (std::size_t i = 2; i < plan.schema->arguments.size(); ++i) {
-    const Argument* given = bound_argument(*plan.schema, node, i);
+    const Argument* value = bound_argument(*plan.schema, given.args, given.kwargs, i);
     const std::optional<Argument>& standard = plan.schema->arguments[i].default_value;
-    if (!standard || !same_argument(plan.schema->arguments[i].type, *given, *standard)) return false;
+    if (!standard || !same_argument(plan.schema->arguments[i].type, *value, *standard)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-bool Engine::match_call(std::uint32_t pattern, Node& node, const Node* user) {
-  const TargetKey key = program_.key(node);
-  const Value value{&node, nullptr};
-  if (!program_.accepts(pattern, key)) return fail(pattern, value, user, Mismatch::opcode_or_target);
-  if (!bind(pattern, value, user)) return false;
-  if (program_.node(pattern).bare) return true;
-  const CallPlan& plan = program_.call_plan(pattern, node, key);
-  if (!plan.possible) return fail(pattern, value, user, Mismatch::keyword);
-  if (plan.commutes && others_are_default(node, plan)) push_choice(Choice::Kind::swap, pattern, value, user);
-  return match_operands(pattern, node, plan, false);
+namespace {
+
+/// What the call is given beyond its first `taken` arguments and the keywords that the pattern mentions. By position,
+/// with the defaults that lie between; what cannot be, in a dict behind them.
+std::vector<Argument> rest_of(std::size_t taken, const GivenOperands& given) {
+  const OperatorSchema* schema = given.plan.schema;
+  const auto is_mentioned = [&](Symbol name) {
+    return std::ranges::any_of(given.plan.operands,
+                               [&](const MentionedArgument& operand) { return operand.keyword == name; });
+  };
+  std::vector<Argument> rest;
+  const std::size_t positions = schema ? std::max(schema->num_positional(), given.args.size()) : given.args.size();
+  std::size_t end = taken;  // of what can be given by position
+  for (std::vector<Argument> defaults; end < positions; ++end) {
+    const bool declared = schema && end < schema->arguments.size();
+    const Argument* value = end < given.args.size() ? &given.args[end]
+                            : declared && !is_mentioned(schema->arguments[end].name)
+                                ? given.kwargs.find(schema->arguments[end].name)
+                                : nullptr;
+    if (value) {
+      rest.insert(rest.end(), defaults.begin(), defaults.end());
+      defaults.clear();
+      rest.push_back(*value);
+      continue;
+    }
+    if (!declared || is_mentioned(schema->arguments[end].name) || !schema->arguments[end].default_value) break;
+    defaults.push_back(*schema->arguments[end].default_value);
+  }
+  std::vector<Argument> keywords;
+  for (const auto& [name, value] : given.kwargs) {
+    const int at = schema ? schema->index_of(name) : -1;
+    if (is_mentioned(name) || (at >= 0 && static_cast<std::size_t>(at) < end)) continue;
+    keywords.push_back(Argument(name.view()));
+    keywords.push_back(value);
+  }
+  if (!keywords.empty()) rest.push_back(Argument::dict(keywords));
+  return rest;
 }
 
-bool Engine::match_operands(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped) {
-  const ArgumentSpan args = node.args();
-  const bool plain = !swapped && args.size() <= plan.plain && node.kwargs().empty();
-  if (!plain && !match_unmentioned(pattern, node, plan, swapped)) return false;
+}  // namespace
+
+bool Engine::match_call(std::uint32_t pattern, Node& node, const Node* user) {
+  const Value value{&node, nullptr};
+  if (!program_.accepts(pattern, node)) return fail(pattern, value, user, Mismatch::opcode_or_target);
+  if (!bind(pattern, value, user)) return false;
+  if (program_.node(pattern).bare) return true;
+  const GivenOperands given = program_.operands(pattern, node);
+  if (!given.plan.possible) return fail(pattern, value, user, Mismatch::keyword);
+  if (given.plan.commutes && others_are_default(given)) push_choice(Choice::Kind::swap, pattern, value, user);
+  return match_operands(pattern, node, given, false);
+}
+
+bool Engine::match_operands(std::uint32_t pattern, Node& node, const GivenOperands& given, bool swapped) {
+  const OperandPlan& plan = given.plan;
+  const ArgumentSpan args = given.args;
+  const bool plain = !swapped && args.size() <= plan.plain && given.kwargs.empty();
+  if (!plain && !match_unmentioned(pattern, node, given, swapped)) return false;
   // Backwards, so that the first operand's goal is reached first.
   for (std::size_t i = plan.operands.size(); i-- > 0;) {
     const MentionedArgument& operand = plan.operands[i];
@@ -230,38 +271,38 @@ bool Engine::match_operands(std::uint32_t pattern, Node& node, const CallPlan& p
     if (position < args.size()) {
       argument = &args[position];
     } else if (plan.schema) {
-      argument = position < plan.schema->arguments.size() ? bound_argument(*plan.schema, node, position) : nullptr;
+      argument = position < plan.schema->arguments.size() ? bound_argument(*plan.schema, args, given.kwargs, position)
+                                                          : nullptr;
     } else {
-      argument = node.kwarg(operand.keyword);
+      argument = given.kwargs.find(operand.keyword);
     }
     if (!enter(operand.pattern, value_of(argument), &node, operand.type)) return false;
   }
   const PatternNode& test = program_.node(pattern);
   if (test.tail == kNoPattern) [[likely]]
     return true;
-  std::vector<Argument> left;
-  for (std::size_t i = test.args.size(); i < args.size(); ++i) left.push_back(args[i]);
-  return bind_tail(test.tail, std::move(left), &node);
+  return bind_tail(test.tail, rest_of(test.args.size(), given), &node);
 }
 
 /// Arguments that the pattern does not mention must have their defaults, and the call none that the schema does not
 /// know.
-bool Engine::match_unmentioned(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped) {
-  if (!plan.schema) return match_unschemed(pattern, node, plan);
+bool Engine::match_unmentioned(std::uint32_t pattern, Node& node, const GivenOperands& operands, bool swapped) {
+  const OperandPlan& plan = operands.plan;
+  if (!plan.schema) return match_unschemed(pattern, node, operands);
   const OperatorSchema& schema = *plan.schema;
-  const std::size_t given = node.args().size();
+  const std::size_t given = operands.args.size();
   const Value value{&node, nullptr};
   const bool open = program_.node(pattern).open && !swapped;
-  if (given > schema.arguments.size() && !(schema.varargs && (open || given == plan.operands.size()))) {
+  if (given > schema.num_positional() && !(schema.varargs && (open || given == plan.operands.size()))) {
     return fail(pattern, value, &node, Mismatch::arity, static_cast<std::uint32_t>(given));
   }
-  const KwargSpan kwargs = node.kwargs();
+  const KwargSpan kwargs = operands.kwargs;
   for (std::size_t i = 0; i < kwargs.size(); ++i) {
     if (schema.index_of(kwargs.name(i)) < 0)
       return fail(pattern, value, &node, Mismatch::keyword, static_cast<std::uint32_t>(i));
   }
   for (const std::uint16_t position : plan.unmentioned) {
-    const Argument* argument = position < given ? &node.args()[position]
+    const Argument* argument = position < given ? &operands.args[position]
                                : kwargs.empty() ? nullptr
                                                 : kwargs.find(schema.arguments[position].name);
     if (!argument) {
@@ -270,7 +311,9 @@ bool Engine::match_unmentioned(std::uint32_t pattern, Node& node, const CallPlan
       continue;
     }
     const std::optional<Argument>& standard = schema.arguments[position].default_value;
-    if (!standard || !equal_as(&schema.arguments[position].type, *standard, *argument, -1, options_.ignore_literals)) {
+    const SchemaType& type = schema.arguments[position].type;
+    const double tolerance = type.base == SchemaType::Base::scalar ? 0 : -1;  // Python's default of 1.0 is 1
+    if (!standard || !equal_as(&type, *standard, *argument, tolerance, options_.ignore_literals)) {
       if (!fail(pattern, value, &node, Mismatch::not_default, position)) return false;
     }
   }
@@ -278,18 +321,17 @@ bool Engine::match_unmentioned(std::uint32_t pattern, Node& node, const CallPlan
 }
 
 /// Without a schema a call has the arguments that it is written with.
-bool Engine::match_unschemed(std::uint32_t pattern, Node& node, const CallPlan& plan) {
+bool Engine::match_unschemed(std::uint32_t pattern, Node& node, const GivenOperands& operands) {
   const PatternNode& test = program_.node(pattern);
   const Value value{&node, nullptr};
-  const std::size_t given = node.args().size();
+  const std::size_t given = operands.args.size();
   if (given > test.args.size() && !test.open)
     return fail(pattern, value, &node, Mismatch::arity, static_cast<std::uint32_t>(given));
-  const KwargSpan kwargs = node.kwargs();
+  const KwargSpan kwargs = operands.kwargs;
   if (test.open) return true;
   for (std::size_t i = 0; i < kwargs.size(); ++i) {
-    const bool wanted = std::any_of(plan.operands.begin(), plan.operands.end(), [&](const MentionedArgument& operand) {
-      return operand.keyword == kwargs.name(i);
-    });
+    const bool wanted = std::ranges::any_of(
+        operands.plan.operands, [&](const MentionedArgument& operand) { return operand.keyword == kwargs.name(i); });
     if (!wanted) return fail(pattern, value, &node, Mismatch::keyword, static_cast<std::uint32_t>(i));
   }
   return true;

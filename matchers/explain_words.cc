@@ -5,6 +5,7 @@ namespace fx::internal {
 std::string describe_targets(const TargetSet& set) {
   std::vector<std::string> parts;
   for (const Symbol name : set.names()) parts.push_back(name.str());
+  for (const Symbol name : set.spellings()) parts.push_back(name.str());
   for (const std::string& expression : set.expressions()) parts.push_back("/" + expression + "/");
   for (const Tag tag : set.tags()) parts.push_back("a " + std::string(to_string(tag)) + " operator");
   if (parts.empty()) return "any call";
@@ -77,24 +78,25 @@ std::string count_words(std::uint32_t count) {
   return count < 5 ? std::string(kWords[count]) : std::to_string(count) + " uses";
 }
 
-std::string argument_name(const Node* user, const Value& value) {
+std::string argument_name(const CompiledPattern& program, const Node* user, const Value& value) {
   if (!user) return {};
-  const OperatorSchema* schema = schema_of(*user);
-  const ArgumentSpan args = user->args();
+  const Call& call = program.called(*user);
+  const ArgumentSpan args = call ? call.args() : user->args();
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (&args[i] == value.argument) {
-      return "argument " +
-             (schema && i < schema->arguments.size() ? schema->arguments[i].name.str() : std::to_string(i)) + ": ";
+      const bool named = call && i < call.schema().arguments.size();
+      return "argument " + (named ? call.schema().arguments[i].name.str() : std::to_string(i)) + ": ";
     }
   }
-  for (const auto& [name, argument] : user->kwargs()) {
+  for (const auto& [name, argument] : call ? call.kwargs() : user->kwargs()) {
     if (&argument == value.argument) return "argument " + name.str() + ": ";
   }
   return {};
 }
 
-std::string keyword(const Node& node, std::uint32_t detail) {
-  return detail < node.kwargs().size() ? node.kwargs().name(detail).str() : node.target().str();
+std::string keyword(const Call& call, const Node& node, std::uint32_t detail) {
+  const KwargSpan kwargs = call ? call.kwargs() : node.kwargs();
+  return detail < kwargs.size() ? kwargs.name(detail).str() : node.target().str();
 }
 
 std::string uses_reason(const PatternNode& node, const Node& value) {
@@ -109,11 +111,10 @@ std::string uses_reason(const PatternNode& node, const Node& value) {
          (value.has_users() ? " (" + list_users(value) + ")" : "");
 }
 
-std::string default_reason(const Node& node, std::uint32_t position) {
-  const OperatorSchema* schema = schema_of(node);
-  if (!schema) return "has an argument that the pattern does not mention";
-  const SchemaArgument& argument = schema->arguments[position];
-  const Argument* found = bound_argument(*schema, node, position);
+std::string default_reason(const Call& call, std::uint32_t position) {
+  if (!call) return "has an argument that the pattern does not mention";
+  const SchemaArgument& argument = call.schema().arguments[position];
+  const Argument* found = call.argument(position);
   return "wants " + argument.name.str() + "=" +
          (argument.default_value ? to_string(*argument.default_value) : "nothing") + ", its default, found " +
          (found ? to_string(*found, NodeStyle::plain) : "nothing") + "; write ... to leave it open";
@@ -151,7 +152,7 @@ std::uint32_t widest(const CompiledPattern& program, std::uint32_t pattern) {
 std::string explain_failure(const CompiledPattern& program, const Engine& engine, const Failure& failure) {
   const auto& [pattern, value, user, why, detail] = failure;
   const PatternNode& node = program.node(pattern);
-  const std::string where = argument_name(user, value);
+  const std::string where = argument_name(program, user, value);
   switch (why) {
     case Mismatch::uses: return uses_reason(node, *value.node);
     case Mismatch::condition: return where + "wants " + node.conditions[detail].what + ", found " + describe(value);
@@ -162,8 +163,10 @@ std::string explain_failure(const CompiledPattern& program, const Engine& engine
       return "wants " + std::to_string(node.args.size()) +
              (node.kind == PatternKind::sequence ? " elements" : " arguments") + ", found " + std::to_string(detail) +
              "; write ... to leave the rest open";
-    case Mismatch::keyword: return "has an argument that the pattern does not mention: " + keyword(*value.node, detail);
-    case Mismatch::not_default: return default_reason(*value.node, detail);
+    case Mismatch::keyword:
+      return "has an argument that the pattern does not mention: " +
+             keyword(program.called(*value.node), *value.node, detail);
+    case Mismatch::not_default: return default_reason(program.called(*value.node), detail);
     case Mismatch::tensor:
       return where + tensor_reason(
                          node, value, static_cast<TensorPart>(detail),

@@ -92,6 +92,9 @@ class Expr {
 /// A regular expression (RE2) on the whole target.
 inline TargetSet re(std::string_view expression) { return TargetSet::matching(expression); }
 
+/// The calls that are written with this name, whatever else means the same.
+inline TargetSet spelt(std::string_view name) { return TargetSet::spelt(name); }
+
 /// Any argument: a node, a number, a list, None.
 Expr any(std::string_view name = {});
 /// Any node.

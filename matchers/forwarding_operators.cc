@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include <fxgraph/ir/target.h>
 #include <fxgraph/matchers/compiled_pattern.h>
 
 namespace fx::internal {
@@ -43,32 +44,27 @@ bool keeps_dtype(const Node& node, const Node& input, const Shapes* shapes) {
   return result && given && result->dtype == given->dtype && result->device == given->device;
 }
 
-bool is_eval(const OperatorSchema& schema, const Node& node) {
-  for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
-    if (schema.arguments[i].name != "train") continue;
-    const Argument* value = bound_argument(schema, node, i);
-    return value && value->is_bool() && !value->as_bool();
-  }
-  return false;
+bool is_eval(const Call& call) {
+  const Argument* train = call.argument("train");
+  return train && train->is_bool() && !train->as_bool();
 }
 
 }  // namespace
 
 Node* CompiledPattern::forwarded_operand(const Node& node) const {
-  if (node.args().empty()) return nullptr;
-  Node* input = node.args()[0].node_or_null();
-  if (!input) return nullptr;
   if (node.is(Op::call_module)) {
+    Node* input = node.args().empty() ? nullptr : node.args()[0].node_or_null();
     const std::string type = options_.module_type ? options_.module_type(node.target().view()) : "";
     return type == "Identity" || type.ends_with(".Identity") ? input : nullptr;
   }
-  const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
-  if (!schema) return nullptr;
-  const std::string_view target = schema->target.view();
-  const std::string_view name = target.substr(0, target.find('.'));
+  const Call& call = called(node);
+  const Argument* first = call && !call.schema().arguments.empty() ? call.argument(0) : nullptr;
+  Node* input = first ? first->node_or_null() : nullptr;
+  if (!input) return nullptr;
+  const std::string_view name = packet_of(call.schema().target.view());
   const auto copy = std::find_if(kCopies.begin(), kCopies.end(), [&](const Copy& known) { return known.name == name; });
   if (copy == kCopies.end()) return nullptr;
-  const bool fits = copy->when == When::always || (copy->when == When::eval && is_eval(*schema, node)) ||
+  const bool fits = copy->when == When::always || (copy->when == When::eval && is_eval(call)) ||
                     (copy->when == When::same_dtype && keeps_dtype(node, *input, options_.shapes));
   return fits ? input : nullptr;
 }

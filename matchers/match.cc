@@ -5,7 +5,7 @@
 
 #include <fxgraph/ir/graph_order.h>
 #include <fxgraph/matchers/pattern_access.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -46,6 +46,24 @@ bool Match::has(std::string_view name) const {
   return false;
 }
 
+RestArguments Match::rest(std::string_view name) const {
+  std::uint32_t index = 0;
+  const Argument& value = at(name, &index);
+  if (pattern_->nodes[index].kind != PatternKind::rest)
+    throw Error(ErrorKind::invalid_argument, "'" + std::string(name) + "' is no rest of a call");
+  RestArguments rest;
+  for (const Argument& element : value.elements()) {
+    if (!element.is_dict()) {
+      rest.args.push_back(element);
+      continue;
+    }
+    const ArgumentSpan pairs = element.elements();
+    for (std::size_t i = 0; i + 1 < pairs.size(); i += 2)
+      rest.kwargs.push_back({Symbol(pairs[i].as_string()), pairs[i + 1]});
+  }
+  return rest;
+}
+
 const TensorInfo* Match::info(std::string_view name) const {
   const Node* node = at(name).node_or_null();
   return node ? info(*node) : nullptr;
@@ -55,9 +73,8 @@ const TensorInfo* Match::info(const Node& node) const { return shapes_ ? (*shape
 
 Symbol Match::called(std::string_view name) const {
   const Node& node = (*this)[name];
-  const bool call = node.is(Op::call_function) || node.is(Op::call_method);
-  const OperatorSchema* schema = call ? schema_of(node) : nullptr;
-  return schema ? schema->target : node.target();
+  const Call call = call_of(node);
+  return call ? call.schema().target : node.target();
 }
 
 int Match::alternative(std::string_view name) const {

@@ -26,6 +26,12 @@ struct MatchBuilder;
 struct PatternAccess;
 }  // namespace internal
 
+/// What a named rest of a call, `...others`, took.
+struct RestArguments {
+  std::vector<Argument> args;         ///< by position, with the operator's defaults where the call gives none between
+  std::vector<NamedArgument> kwargs;  ///< what can be given by keyword alone
+};
+
 /// What the names of a pattern stand for at one place; see the top of this file.
 class Match {
  public:
@@ -37,6 +43,9 @@ class Match {
   /// What is bound to `name`, of any kind; None when an optional part is not there. Throws Error(not_found) for an
   /// unknown name.
   const Argument& argument(std::string_view name) const;
+  /// The arguments that the rest called `name` stands for, to be handed on: `...others`. Throws Error(not_found) for an
+  /// unknown name and Error(invalid_argument) for what is no rest.
+  RestArguments rest(std::string_view name) const;
   /// The number bound to `name`, whether an int, a float or a bool. Throws Error(invalid_argument) for anything else.
   double literal(std::string_view name) const;
   /// True when the pattern binds `name` and something other than None is bound.

@@ -25,6 +25,7 @@
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/matchers/match.h>
 #include <fxgraph/matchers/pattern.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
 
 namespace fx {
@@ -63,8 +64,10 @@ struct FindOptions {
   bool contained = true;             ///< inner values may not be used outside the match
   bool convex = false;               ///< no result may come back into its own match; the rewriter always sees to it
   bool ignore_literals = false;      ///< literals match any literal, as torch.fx's ignore_literals
-  bool normalize = false;    ///< `torch.relu(x)`, `x.relu()`, `operator.add(x, y)` are the operators they stand for
-  bool commutative = false;  ///< operands of every operator whose schema says so may be swapped
+  bool commutative = false;          ///< operands of every operator whose schema says so may be swapped
+  /// What the calls of the graph are that are spelt in other words than the operator's, kept up with edits; without it
+  /// each search works out those that it meets.
+  const Calls* calls = nullptr;
   /// What the values of the graph are, for patterns that ask, `x: f32[N, C]`, and for Match::info. Nodes without an
   /// entry fit no such test.
   const Shapes* shapes = nullptr;

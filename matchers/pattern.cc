@@ -169,8 +169,11 @@ bool needs_module_types(const PatternData& data) {
 }
 
 void finish_pattern(PatternData& data) {
+  resolve_calls(data);
+  for (const CallProblem& problem : data.problems) {
+    if (!problem.foreign_namespace && has_schema_source()) refuse(problem.message);
+  }
   for (PatternNode& node : data.nodes) {
-    if (!data.from_graph) node.targets = node.targets.resolved();
     if (node.name == "_") node.name = {};  // which is nobody's name
   }
   check_parts(data);
@@ -246,6 +249,7 @@ Pattern Pattern::seeing_through() const {
   return changed;
 }
 
+const std::vector<CallProblem>& Pattern::problems() const { return data_->problems; }
 bool Pattern::needs_shapes() const { return internal::needs_shapes(*data_); }
 bool Pattern::needs_module_types() const { return internal::needs_module_types(*data_); }
 std::size_t Pattern::num_outputs() const { return data_->outputs.size(); }

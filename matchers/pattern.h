@@ -24,6 +24,7 @@
 
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/matchers/expr.h>
+#include <fxgraph/ops/call_check.h>
 
 namespace fx {
 
@@ -93,6 +94,9 @@ class Pattern {
   std::size_t num_outputs() const;  ///< how many values a match hands on, and a replacement returns
   /// The expression form. Reading it back, with the predicates that it names, gives the same pattern.
   std::string str() const;
+  /// Its calls that nobody can make, by name or arguments. Where LibTorch knows the operators the constructor throws
+  /// Error(invalid_argument) for those whose namespace it knows.
+  const std::vector<CallProblem>& problems() const;
   /// True when it can only be looked for with FindOptions::shapes.
   bool needs_shapes() const;
   /// True when it can only be looked for with FindOptions::module_type.

@@ -13,11 +13,16 @@ namespace fx::internal {
 inline constexpr std::uint32_t kNoPattern = ~std::uint32_t{0};
 
 struct PatternNode : PatternTest {
+  std::vector<Symbol> operators;    ///< of a call of a function: the overloads that its names mean, by operator_name
   std::vector<std::uint32_t> args;  ///< operands, elements or alternatives
   std::vector<std::pair<Symbol, std::uint32_t>> kwargs;
   std::vector<std::uint32_t> dims;  ///< sizes, which may come later than the node
   std::uint32_t tail = kNoPattern;
 
+  /// What it calls by name.
+  const std::vector<Symbol>& names() const {
+    return kind == PatternKind::call && op == Op::call_function ? operators : targets.names();
+  }
   /// The operands.
   template <typename Visit>
   void for_each_child(Visit&& visit) const {
@@ -32,6 +37,7 @@ struct PatternData {
   std::vector<std::uint32_t> roots;    ///< the outputs, and calls that are there for their effect only; each once
   std::vector<std::uint32_t> inputs;   ///< named wildcards and holes, in order of declaration
   std::uint32_t anchor = kNoPattern;   ///< the first root that only a call can match: what Match::anchor() is
+  std::vector<CallProblem> problems;   ///< calls that nobody can make
   bool from_graph = false;             ///< inputs have positions, and the nodes an order of execution
 
   /// Index of the node with this name, or -1.
@@ -40,6 +46,12 @@ struct PatternData {
 
 /// Fills what follows from the nodes and outputs, and checks that the pattern can be looked for. Throws when it cannot.
 void finish_pattern(PatternData& data);
+
+/// Makes calls that are written in Python's words the operators that they call, and finds the overloads that take the
+/// arguments of each call.
+void resolve_calls(PatternData& data);
+/// True for arguments that choose how a result is computed, not which: a pattern that does not write them accepts any.
+bool changes_no_value(Symbol argument);
 
 PatternData flatten(const std::vector<match::Expr>& results, bool check = true);
 PatternData read_graph(const Graph& graph, const PatternOptions& options);

@@ -8,7 +8,7 @@ namespace {
 
 bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '%'; }
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_decimal(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_sign(char c) { return c == '-' || c == '+'; }
 
 /// The character there; none, which fits nothing, behind the end.
@@ -89,7 +89,7 @@ void PatternLexer::cut_modifiers() {
 // A point that a name follows ends the number, unless the name may be an exponent: `1.e5`.
 std::size_t PatternLexer::number_end(std::size_t at) const {
   if (is_sign(text_[at])) ++at;
-  while (is_digit(char_at(text_, at)) || char_at(text_, at) == '.') {
+  while (is_decimal(char_at(text_, at)) || char_at(text_, at) == '.') {
     const char after = char_at(text_, at + 1);
     if (text_[at] == '.' && std::isalpha(static_cast<unsigned char>(after)) && after != 'e') break;
     ++at;
@@ -97,8 +97,8 @@ std::size_t PatternLexer::number_end(std::size_t at) const {
   if (char_at(text_, at) != 'e' && char_at(text_, at) != 'E') return at;
   std::size_t digits = at + 1;
   if (is_sign(char_at(text_, digits))) ++digits;
-  if (!is_digit(char_at(text_, digits))) return at;
-  while (is_digit(char_at(text_, digits))) ++digits;
+  if (!is_decimal(char_at(text_, digits))) return at;
+  while (is_decimal(char_at(text_, digits))) ++digits;
   return digits;
 }
 
@@ -126,7 +126,7 @@ void PatternLexer::advance() {
   } else if (text_.substr(next_, 3) == "...") {
     token_.kind = Kind::ellipsis;
     end = next_ + 3;
-  } else if (is_digit(c) || (is_sign(c) && (is_digit(following) || following == '.'))) {
+  } else if (is_decimal(c) || (is_sign(c) && (is_decimal(following) || following == '.'))) {
     token_.kind = Kind::number;
     end = number_end(next_);
   } else if (text_.substr(next_, 4) == "-inf" && word_end(text_, next_ + 1) == next_ + 4) {

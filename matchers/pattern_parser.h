@@ -76,6 +76,7 @@ class PatternParser {
   Tag tag(std::string_view word);
   TargetSet regex();
   TargetSet target_set();
+  TargetSet spelling();
   TargetSet bracketed(char open, char close);
 
   PatternLexer lexer_;

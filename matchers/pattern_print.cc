@@ -163,8 +163,8 @@ class Printer {
   /// A function that has the name of a formula, or looks like a value where it has no arguments.
   static bool reads_as_other(const PatternNode& node) {
     const TargetSet& set = node.targets;
-    const bool word = set.names().size() == 1 && set.expressions().empty() && set.tags().empty() &&
-                      PatternLexer::is_one_word(set.names()[0].view());
+    const bool word = set.names().size() == 1 && set.spellings().empty() && set.expressions().empty() &&
+                      set.tags().empty() && PatternLexer::is_one_word(set.names()[0].view());
     return word && !PatternParser::reads_as_target(set.names()[0].view(), !node.bare);
   }
 
@@ -187,6 +187,7 @@ class Printer {
   void targets(const TargetSet& set) {
     std::vector<std::string> parts;
     for (const Symbol name : set.names()) parts.push_back(target_text(name.str()));
+    for (const Symbol name : set.spellings()) parts.push_back("spelt(" + to_string(Argument(name.view())) + ")");
     for (const std::string& expression : set.expressions()) parts.push_back("/" + expression + "/");
     for (const Tag tag : set.tags()) parts.push_back("#" + std::string(to_string(tag)));
     if (parts.empty()) parts.push_back("call_function");

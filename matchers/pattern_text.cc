@@ -8,6 +8,7 @@
 #include <fxgraph/matchers/pattern_parser.h>
 #include <fxgraph/matchers/tensor_text.h>
 #include <fxgraph/text/parse.h>
+#include <fxgraph/text/syntax.h>
 
 namespace fx::internal {
 
@@ -39,12 +40,28 @@ struct Construct {
 
 constexpr std::array kConstructs = {
     Construct{"maybe", "("},     Construct{"commutative", "("}, Construct{"lit", "("},       Construct{"near", "("},
-    Construct{"dominates", "("}, Construct{"repeat", "("},      Construct{"unordered", "["},
+    Construct{"dominates", "("}, Construct{"repeat", "("},      Construct{"unordered", "["}, Construct{"spelt", "("},
 };
 
 const Construct* find_construct(std::string_view word) {
   const auto found = std::ranges::find(kConstructs, word, &Construct::word);
   return found == kConstructs.end() ? nullptr : found;
+}
+
+/// The dtype, layout or memory format that a word such as `torch.float16` names, or nothing.
+std::optional<Argument> tensor_option(std::string_view word) {
+  Argument value;
+  if (!word.starts_with("torch.") || !read_literal(word, value)) return std::nullopt;
+  const bool option = value.kind() == ArgumentKind::dtype || value.kind() == ArgumentKind::layout ||
+                      value.kind() == ArgumentKind::memory_format;
+  return option ? std::optional(value) : std::nullopt;
+}
+
+/// `float16`, `channels_last`: without `torch.` in front they would be wildcards. Kinds of literals and Python's other
+/// names for dtypes, `half`, are not.
+bool is_name_of_option(std::string_view word) {
+  const std::optional<DType> dtype = parse_dtype(word);
+  return dtype ? to_string(*dtype) == word && word != "bool" : tensor_option("torch." + std::string(word)).has_value();
 }
 
 /// Words that stand for something, wherever a name could.
@@ -164,6 +181,8 @@ Expr PatternParser::word() {
   if (text == "_") return modified(match::_);
   if (text == "call_module" || text == "call_method" || text == "call_function") return spelled_call(text);
   if (text == "get_attr" && lexer_.is("[")) return modified(match::parameter({}, bracketed('[', ']')));
+  if ((text == "device" || text == "torch.device") && lexer_.accept("("))
+    return modified(literal("device(" + std::string(lexer_.take_balanced()) + ")"));
   const bool has_arguments = lexer_.is("(");
   if (const Formula* formula = has_arguments ? find_formula(text) : nullptr) return modified(use(*formula, token.at));
   if (const Construct* known = find_construct(text); known && lexer_.accept(known->open)) return construct(text);
@@ -172,6 +191,9 @@ Expr PatternParser::word() {
   for (const KindWord& kind : kKindWords) {
     if (kind.word == text) return modified(kind.make({}));
   }
+  if (const std::optional<Argument> option = tensor_option(text)) return modified(Expr(*option));
+  if (is_name_of_option(text))
+    lexer_.fail_at(token.at, std::string(text) + " is the name of a literal; write torch." + std::string(text));
   const std::string_view name = text.starts_with('%') ? text.substr(1) : text;
   const auto known = bound_.find(name);
   named_.insert(name);
@@ -198,6 +220,7 @@ Expr PatternParser::described() {
 Expr PatternParser::construct(std::string_view word) {
   if (word == "lit") return modified(literal(lexer_.take_balanced()));
   if (word == "near") return modified(near());
+  if (word == "spelt") return call(Op::call_function, spelling());
   if (word == "unordered") return modified(match::unordered(elements("]")));
   Expr made = word == "commutative" ? commutative()
               : word == "dominates" ? dominates()

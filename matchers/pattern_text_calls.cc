@@ -165,6 +165,14 @@ TargetSet PatternParser::regex() {
   }
 }
 
+/// The name between the quotes of `spelt("torch.relu")`; the opening bracket is taken.
+TargetSet PatternParser::spelling() {
+  if (lexer_.peek().kind != Kind::string) lexer_.fail("a name in quotes");
+  const Expr name = literal(lexer_.take().text);
+  lexer_.expect(")");
+  return TargetSet::spelt(PatternAccess::of(name).literal.as_string());
+}
+
 TargetSet PatternParser::target_set() {
   std::vector<TargetSet> sets;
   do {
@@ -173,6 +181,10 @@ TargetSet PatternParser::target_set() {
       lexer_.take();
     } else if (lexer_.peek().kind == Kind::regex) {
       sets.push_back(regex());
+    } else if (lexer_.is_word("spelt")) {
+      lexer_.take();
+      lexer_.expect("(");
+      sets.push_back(spelling());
     } else if (lexer_.peek().kind == Kind::word) {
       sets.emplace_back(lexer_.take().text);
     } else {

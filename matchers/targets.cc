@@ -29,27 +29,6 @@ bool has_tag(const OperatorTraits& traits, Tag tag) {
   return false;
 }
 
-bool is_on_tensors(const OperatorSchema& schema) {
-  const auto tensor = [](const auto& value) { return value.type.is_tensor(); };
-  return std::any_of(schema.arguments.begin(), schema.arguments.end(), tensor) ||
-         std::any_of(schema.returns.begin(), schema.returns.end(), tensor);
-}
-
-/// The operators that a name stands for: its overloads when the name alone is no operator on tensors (`aten::add` alone
-/// adds two Python numbers).
-std::vector<Symbol> expand(Symbol name) {
-  const bool plain = name.view().find("::") != std::string_view::npos && packet_of(name.view()) == name.view();
-  const OperatorSchema* schema = plain ? find_schema(name) : nullptr;
-  if (!plain || (schema && is_on_tensors(*schema))) return {name};
-  std::vector<Symbol> found;
-  bool tensors = false;
-  for (const OperatorSchema* overload : overloads_of(name)) {
-    found.push_back(overload->target);
-    tensors |= is_on_tensors(*overload);
-  }
-  return tensors ? found : std::vector<Symbol>{name};
-}
-
 template <typename T>
 void append_new(std::vector<T>& to, const std::vector<T>& from) {
   for (const T& value : from) {
@@ -64,6 +43,7 @@ TargetSet::TargetSet(std::initializer_list<TargetSet> sets) : TargetSet(std::vec
 TargetSet::TargetSet(const std::vector<TargetSet>& sets) {
   for (const TargetSet& set : sets) {
     append_new(names_, set.names_);
+    append_new(spelt_, set.spelt_);
     append_new(expressions_, set.expressions_);
     append_new(tags_, set.tags_);
   }
@@ -85,12 +65,13 @@ TargetSet TargetSet::matching(std::string_view expression) {
   return set;
 }
 
-TargetSet TargetSet::resolved() const {
-  TargetSet result = *this;
-  result.names_.clear();
-  for (const Symbol name : names_) append_new(result.names_, expand(canonical_target(name)));
-  return result;
+TargetSet TargetSet::spelt(std::string_view name) {
+  TargetSet set;
+  set.spelt_ = {canonical_target(Symbol(name))};
+  return set;
 }
+
+bool TargetSet::is_spelt(Symbol target) const { return std::ranges::find(spelt_, target) != spelt_.end(); }
 
 bool TargetSet::contains(Symbol target) const {
   if (accepts_all()) return true;
@@ -118,7 +99,7 @@ std::vector<std::string> TargetSet::expressions() const {
 }
 
 bool operator==(const TargetSet& a, const TargetSet& b) {
-  return a.names_ == b.names_ && a.tags_ == b.tags_ && a.expressions() == b.expressions();
+  return a.names_ == b.names_ && a.spelt_ == b.spelt_ && a.tags_ == b.tags_ && a.expressions() == b.expressions();
 }
 
 }  // namespace fx

@@ -8,9 +8,8 @@
 //   tag::pointwise                                every operator whose schema says so
 //   TargetSet()                                   any target
 //
-// A name without overload is that operator where it is one on tensors (`aten::relu`, `aten::conv2d`), else all its
-// overloads: `aten::add` is `aten::add.Tensor`, `aten::add.Scalar`, … In patterns read from a graph each target is
-// itself.
+// A name says what is called, however a graph spells it: `aten::relu` accepts `torch.relu(x)` and `x.relu()`, and
+// `torch.relu` means the same. Without an overload it is every overload that takes the pattern's arguments.
 //
 // Thread-safety: immutable after construction; may be read from any thread. Copies share the compiled expressions.
 #pragma once
@@ -58,17 +57,21 @@ class TargetSet {
   /// Every target that the RE2 expression matches from end to end. Throws Error(syntax) for a bad expression.
   static TargetSet matching(std::string_view expression);
 
-  /// The same set with operator names in their canonical spelling and plain names expanded to their overloads.
-  TargetSet resolved() const;
+  /// The calls that are written with this name, whatever else means the same: `torch.relu`, no `aten::relu`.
+  static TargetSet spelt(std::string_view name);
 
   /// True when `target` is in the set. O(names), and the cost of the expressions where there are any.
   bool contains(Symbol target) const;
+  /// True for a name that the set has by its spelling.
+  bool is_spelt(Symbol target) const;
   /// True for the set of every target, which has nothing in it.
-  bool accepts_all() const { return names_.empty() && expressions_.empty() && tags_.empty(); }
-  /// True when the set is nothing but names().
-  bool is_finite() const { return !names_.empty() && expressions_.empty() && tags_.empty(); }
-  /// The names in the set, as they were given or, after resolved(), canonical.
+  bool accepts_all() const { return names_.empty() && spelt_.empty() && expressions_.empty() && tags_.empty(); }
+  /// True when the set is nothing but names() and spellings().
+  bool is_finite() const { return (!names_.empty() || !spelt_.empty()) && expressions_.empty() && tags_.empty(); }
+  /// The names of operators, modules or attributes in the set.
   const std::vector<Symbol>& names() const { return names_; }
+  /// The names that are spelt().
+  const std::vector<Symbol>& spellings() const { return spelt_; }
   /// The tags in the set.
   const std::vector<Tag>& tags() const { return tags_; }
   /// The expressions as they were written.
@@ -79,6 +82,7 @@ class TargetSet {
 
  private:
   std::vector<Symbol> names_;
+  std::vector<Symbol> spelt_;
   std::vector<std::shared_ptr<const re2::RE2>> expressions_;
   std::vector<Tag> tags_;
 };

@@ -14,8 +14,7 @@ bool has_conditions(const Pattern& pattern) {
 
 }  // namespace
 
-CompiledRules::CompiledRules(const RuleSet& rules, const FindOptions& find, const Graph& graph)
-    : rules_(rules), index_(find.normalize), far_(find.normalize) {
+CompiledRules::CompiledRules(const RuleSet& rules, const FindOptions& find, const Graph& graph) : rules_(rules) {
   rules_.validate();
   entries_.reserve(rules_.size());
   for (std::uint32_t i = 0; i < rules_.size(); ++i) {

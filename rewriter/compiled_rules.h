@@ -1,7 +1,7 @@
 // A set of rules, prepared: patterns compiled, replacements checked, an index of where they start, the ways back from
 // what an edit touches. Internal to rewriter/ and what runs the same rules on many graphs.
 //
-// Cost: O(patterns), some hundred microseconds for a large set. With FindOptions::normalize nothing of it depends on
+// Cost: O(patterns), some hundred microseconds for a large set. Nothing of it depends on
 // the graph, so that it may be made once and used for all (depends_on_graph). Thread-safety: const functions may run on
 // several threads.
 #pragma once
@@ -19,7 +19,7 @@ namespace fx::internal {
 
 class CompiledRules {
  public:
-  /// Validates the rules, and copies them. Of `find` only what changes patterns counts: normalize, commutative. Throws
+  /// Validates the rules, and copies them. Of `find` only what changes patterns counts: commutative. Throws
   /// Error(invalid_argument) for rules that cannot be run.
   CompiledRules(const RuleSet& rules, const FindOptions& find, const Graph& graph);
 
@@ -50,7 +50,7 @@ class CompiledRules {
   bool any_far_ = false;
 };
 
-/// rewrite_to_fixed_point for rules that were prepared with `options.find`, or for its `normalize`.
+/// rewrite_to_fixed_point for rules that were prepared with `options.find`.
 RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options = {});
 
 }  // namespace fx::internal

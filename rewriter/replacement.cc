@@ -1,8 +1,7 @@
 #include <fxgraph/rewriter/replacement.h>
 
-#include <fxgraph/ir/target.h>
 #include <fxgraph/matchers/pattern_data.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call_check.h>
 #include <fxgraph/rewriter/replacement_plan.h>
 #include <fxgraph/text/parse.h>
 
@@ -89,20 +88,13 @@ class GraphBuilder {
   std::vector<Argument> values_;
 };
 
-/// What an operator cannot be called with is no call, wherever it is put. Nodes fit everything.
+/// What nobody can call is no call, wherever it is put. Nodes fit everything.
 std::shared_ptr<const Graph> checked(Graph graph) {
   for (const Node& node : graph.nodes()) {
-    if (!node.is(Op::call_function) || node.target().view().find("::") == std::string_view::npos) continue;
-    if (overloads_of(Symbol(packet_of(node.target().view()))).empty()) continue;  // others know it
-    std::string why;
-    const bool is_spelt_out = node.target().view().find('.') != std::string_view::npos;
-    const OperatorSchema* schema = is_spelt_out ? find_schema(node.target()) : nullptr;
-    if (schema) {
-      why = check_call(*schema, node.args(), node.kwargs()).value_or("");
-    } else {
-      resolve_overload(node.target(), node.args(), node.kwargs(), &why);
-    }
-    if (!why.empty()) throw Error(ErrorKind::invalid_argument, "replacement: " + why, node.name());
+    if (!has_schema_source() && unknown_name(node.op(), node.target())) continue;  // others know it
+    const std::optional<CallProblem> problem = call_problem(node);
+    if (problem && !problem->foreign_namespace)
+      throw Error(ErrorKind::invalid_argument, "replacement: " + problem->message, node.name());
   }
   return std::make_shared<const Graph>(std::move(graph));
 }

@@ -59,6 +59,7 @@ class RuleRunner {
   const CompiledRules& rules_;
   const DriverOptions& options_;
   FindOptions find_;
+  std::optional<Calls> calls_;  // of a graph that is spelt in Python's words
   EffectIndex effects_;
   std::vector<std::unique_ptr<Run>> runs_;  // null: not met yet
   std::vector<RuleReport> reports_;

@@ -31,6 +31,8 @@ GOALS = [
     Row("EditsHooked"),
     Row("CommonSubexpression", 80, "JitCommonSubexpression", 10, 6),
     Row("MatchMiss", 0.1, "JitMatchMiss", 100, 100),
+    Row("MatchMissSpelt"),
+    Row("MatchHitSpelt"),
     Row("MatchMiss64", 10, "JitMatchMiss64", 100, 100),
     Row("MatchMiss200"),
     Row("MatchNearMiss"),

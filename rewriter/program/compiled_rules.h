@@ -6,7 +6,7 @@
 
 namespace fx::internal {
 
-/// rewrite_to_fixed_point on a program, for rules that were prepared with `options.find`, or for its `normalize`.
+/// rewrite_to_fixed_point on a program, for rules that were prepared with `options.find`.
 RewriteReport rewrite_to_fixed_point(GraphModule& module, const CompiledRules& rules,
                                      const DriverOptions& options = {});
 

@@ -56,7 +56,7 @@ class ExampleMaker {
         needed_[taken_[i]] = true;
         continue;
       }
-      if (node.kind == PatternKind::call && (!node.targets.is_finite() || node.targets.names().empty())) return false;
+      if (node.kind == PatternKind::call && (!node.targets.is_finite() || node.names().empty())) return false;
       node.for_each_child([&](std::uint32_t child) { needed_[child] = true; });
     }
     return true;
@@ -120,7 +120,7 @@ class ExampleMaker {
   Argument call(const PatternNode& node) {
     std::vector<Argument> args = arguments(node);
     if (node.bare) args.push_back(extra());
-    const Symbol target = any_of(node.targets.names());
+    const Symbol target = any_of(node.names());
     if (node.commutative && below(2) && may_swap(target)) std::swap(args[0], args[1]);
     while (!args.empty() && args.back().is_none()) args.pop_back();
     std::vector<NamedArgument> kwargs;

@@ -270,8 +270,7 @@ class SelfTest {
     rule.name = name_;
     RewriteReport report;
     try {
-      report = rewrite_once(*after, RuleSet{{std::move(rule)}},
-                            {.find = {.normalize = true}, .allow_output_aliases = true, .shapes = &shapes});
+      report = rewrite_once(*after, RuleSet{{std::move(rule)}}, {.allow_output_aliases = true, .shapes = &shapes});
     } catch (const std::exception& error) {
       ++result_.applied;
       fail(*before, *after, inputs, expected, std::string("the rewrite throws: ") + error.what());
@@ -320,8 +319,7 @@ class SelfTest {
     Rule rule = make_(module);
     rule.name = name_;
     const bool needs_finite = rule.needs.finite_inputs;
-    const RewriteReport report =
-        rewrite_once(module, RuleSet{{std::move(rule)}}, {.find = {.normalize = true}, .shapes = &shapes});
+    const RewriteReport report = rewrite_once(module, RuleSet{{std::move(rule)}}, {.shapes = &shapes});
     return {report.changed(), needs_finite, promise_ == Promise::lower_precision};
   }
 

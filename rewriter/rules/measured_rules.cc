@@ -108,8 +108,8 @@ class FastestRules {
 
   void find_places() {
     for (const Rule& rule : rules_) {
-      for (const Match& match : find(program_.module.graph(), rule.pattern,
-                                     {.overlap = Overlap::all, .normalize = true, .shapes = &program_.shapes})) {
+      for (const Match& match :
+           find(program_.module.graph(), rule.pattern, {.overlap = Overlap::all, .shapes = &program_.shapes})) {
         if (std::string reason = obstacle(rule, match); !reason.empty()) {
           refuse(*match.nodes().front(), reason);
           continue;
@@ -236,9 +236,7 @@ class FastestRules {
       Candidate candidate{rule.name, original.clone_graph_module()};
       Shapes known = shapes;
       try {
-        if (!rewrite_once(*candidate.program, RuleSet{{rule}}, {.find = {.normalize = true}, .shapes = &known})
-                 .changed())
-          continue;
+        if (!rewrite_once(*candidate.program, RuleSet{{rule}}, {.shapes = &known}).changed()) continue;
         drop_reorders(*candidate.program);
         prepare_weights(*candidate.program);
         candidate.program->graph().lint();
@@ -370,8 +368,7 @@ class FastestRules {
       };
       set.add(std::move(here));
     }
-    const RewriteReport done =
-        rewrite_once(program_.module, set, {.find = {.normalize = true}, .shapes = &program_.shapes});
+    const RewriteReport done = rewrite_once(program_.module, set, {.shapes = &program_.shapes});
     result_.applied = done.applied;
     for (const auto& [id, place] : places_) {
       if (!chosen.count(place.nodes.front()) || place.nodes.front()->is_erased()) continue;

@@ -39,7 +39,6 @@ const internal::CompiledRules& compiled(std::span<const OptimizeRule* const> nei
     for (const Rule& rewrite : rule->rules()) set.add(rewrite);
   }
   FindOptions find;
-  find.normalize = true;
   Graph any;
   any.output(Argument());
   return *(made = std::make_unique<const internal::CompiledRules>(set, find, any));
@@ -269,7 +268,6 @@ class Optimizer {
     tell(selected_[from]->name);
     const internal::CompiledRules& set = compiled({selected_.data() + from, to - from});
     DriverOptions options;
-    options.find.normalize = true;
     options.shapes = &shapes_.shapes();
     const RewriteReport done = internal::rewrite_to_fixed_point(module_, set, options);
     std::size_t k = 0;

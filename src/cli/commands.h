@@ -19,6 +19,7 @@ std::vector<std::string> show_formats();
 
 struct LintOptions {
   std::string file;
+  std::vector<std::string> allowed;
   bool json = false;
 };
 int lint(const LintOptions& options, Backend* backend);
@@ -45,6 +46,7 @@ struct MatchOptions {
   std::string file;
   std::string pattern;
   std::vector<std::string> inputs;
+  std::vector<std::string> allowed;
   bool see_through = false;
   bool explain = false;
   bool json = false;
@@ -57,6 +59,7 @@ struct RewriteOptions {
   std::string replacement;
   std::string output;
   std::vector<std::string> inputs;
+  std::vector<std::string> allowed;
   bool verify = false;
   bool allow_output_aliases = false;
   bool json = false;

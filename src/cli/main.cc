@@ -22,6 +22,7 @@ bool needs_torch(int argc, char** argv) {
     if (i == 1 && std::ranges::find(kTorchCommands, word) != kTorchCommands.end()) return true;
     if (std::ranges::any_of(kTorchOptions, [&](std::string_view option) { return word.starts_with(option); }))
       return true;
+    if (i > 1 && word == "-" && std::string_view(argv[1]) == "lint") return true;  // can be read once
     if (!word.starts_with("-") && fx::cli::is_archive(std::string(word))) return true;
   }
   return false;
@@ -41,5 +42,5 @@ void hand_over(char** argv) {
 
 int main(int argc, char** argv) {
   if (needs_torch(argc, argv)) hand_over(argv);  // returns only when there is none
-  return fx::cli::run_program(argc, argv, nullptr);
+  return fx::cli::run_program(argc, argv, nullptr, [argv] { hand_over(argv); });
 }

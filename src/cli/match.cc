@@ -70,6 +70,7 @@ FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& 
 
 int match(const MatchOptions& options, Backend* backend) {
   const Pattern written(read_pattern(options.pattern));
+  refuse(written.problems(), options.allowed);
   const Pattern pattern = options.see_through ? written.seeing_through() : written;
   const auto model = load_model(options.file, backend);
   FindStats stats;

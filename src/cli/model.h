@@ -154,7 +154,8 @@ class Backend {
 /// Loads FX text, or with a backend also archives. Throws Error(unsupported) for an archive without one.
 std::unique_ptr<Model> load_model(const std::string& path, Backend* backend);
 
-/// The whole program: parses the command line, runs one command, returns the exit code. `backend` may be null.
-int run_program(int argc, char** argv, Backend* backend);
+/// The whole program: parses the command line, runs one command, returns the exit code. `backend` may be null;
+/// then `hand_over` asks another program, which has one, before a name is refused, and returns when there is none.
+int run_program(int argc, char** argv, Backend* backend, const std::function<void()>& hand_over = {});
 
 }  // namespace fx::cli

@@ -37,6 +37,16 @@ void require_memory(const std::string& shape, const TensorInfo& info) {
 
 }  // namespace
 
+void refuse(const std::vector<CallProblem>& problems, const std::vector<std::string>& allowed) {
+  for (const CallProblem& problem : problems) {
+    const auto is_own = [&](const std::string& space) { return problem.name.view().starts_with(space); };
+    if (!problem.foreign_namespace) throw UnknownName(problem.message);
+    if (std::ranges::any_of(allowed, is_own)) continue;
+    const std::string space = problem.name.str().substr(0, problem.name.view().find("::") + 2);
+    throw UnknownName(problem.message + "; if it is an operator of your own, say --allow " + space);
+  }
+}
+
 bool is_archive(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);

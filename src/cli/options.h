@@ -9,6 +9,7 @@
 
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/ops/call_check.h>
 #include <fxgraph/support/error.h>
 
 namespace fx::cli {
@@ -22,6 +23,15 @@ class MissingOption : public Error {
  public:
   explicit MissingOption(const std::string& message) : Error(ErrorKind::invalid_argument, message) {}
 };
+
+/// A name that no operator has, as far as the built-in list goes: the program with LibTorch knows more.
+class UnknownName : public Error {
+ public:
+  explicit UnknownName(const std::string& message) : Error(ErrorKind::not_found, message) {}
+};
+
+/// Throws UnknownName for the first problem. Namespaces in `allowed` (`mylib::`) are taken at their author's word.
+void refuse(const std::vector<CallProblem>& problems, const std::vector<std::string>& allowed);
 
 /// What a program is written as.
 enum class Form : std::uint8_t { text, torchscript, exported };

@@ -53,7 +53,8 @@ int need_backend(Backend* backend, const std::function<int(Backend&)>& command) 
 // Declares every command on `app`; parsing sets `chosen` to what is to be done.
 class Commands {
  public:
-  Commands(CLI::App& app, Backend* backend) : app_(app), backend_(backend) {
+  Commands(CLI::App& app, Backend* backend, const std::function<void()>& hand_over)
+      : app_(app), backend_(backend), hand_over_(hand_over) {
     declare_show();
     declare_lint();
     declare_report();
@@ -70,7 +71,18 @@ class Commands {
     declare_manual();
   }
 
-  int run() { return run_guarded(chosen_, backend_); }
+  int run() {
+    return run_guarded(
+        [this] {
+          try {
+            return chosen_();
+          } catch (const UnknownName&) {
+            if (hand_over_) hand_over_();  // returns when there is nobody else to ask
+            throw;
+          }
+        },
+        backend_);
+  }
 
  private:
   CLI::App* command(const std::string& name, const std::string& help, std::function<int()> action) {
@@ -91,6 +103,10 @@ class Commands {
   static CLI::Option* add_inputs(CLI::App* sub, std::vector<std::string>& inputs) {
     return sub->add_option("--input", inputs, kInputHelp)->allow_extra_args(false);
   }
+  static void add_allowed(CLI::App* sub, std::vector<std::string>& allowed) {
+    sub->add_option("--allow", allowed, "a namespace of operators of your own, mylib::, to be taken at its word")
+        ->allow_extra_args(false);
+  }
   static void add_output(CLI::App* sub, std::string& output,
                          const std::string& help = "where to write (default: standard output)") {
     sub->add_option("-o,--output", output, help);
@@ -107,6 +123,7 @@ class Commands {
     CLI::App* sub =
         command("lint", "Check every invariant and list what is broken", [this] { return lint(lint_, backend_); });
     sub->add_option("FILE", lint_.file, kFileHelp)->required();
+    add_allowed(sub, lint_.allowed);
     add_json(sub, lint_.json);
   }
   void declare_report() {
@@ -137,6 +154,7 @@ class Commands {
     sub->add_option("--pattern", match_.pattern, kPatternHelp)->required();
     sub->add_flag("--see-through", match_.see_through, "look through clone, contiguous, detach and the like");
     add_inputs(sub, match_.inputs);
+    add_allowed(sub, match_.allowed);
     sub->add_flag("--explain", match_.explain, "say why the places that almost fit do not");
     add_json(sub, match_.json);
   }
@@ -150,6 +168,7 @@ class Commands {
     sub->add_flag(
         "--allow-output-aliases", rewrite_.allow_output_aliases,
         "results of the program may share memory with each other, with inputs and weights, where they did not");
+    add_allowed(sub, rewrite_.allowed);
     add_output(sub, rewrite_.output, "where to write the result: .fx, or .pt or .pt2 for a program with weights");
     add_json(sub, rewrite_.json);
   }
@@ -309,6 +328,7 @@ class Commands {
 
   CLI::App& app_;
   Backend* backend_;
+  const std::function<void()>& hand_over_;
   std::function<int()> chosen_;
   std::string manual_ = "man";
   ShowOptions show_;
@@ -337,12 +357,12 @@ std::string versions(Backend* backend) {
 
 }  // namespace
 
-int run_program(int argc, char** argv, Backend* backend) {
+int run_program(int argc, char** argv, Backend* backend, const std::function<void()>& hand_over) {
   CLI::App app("fxgraph: capture, analyse, rewrite and save LibTorch programs as graphs", "fxgraph");
   app.require_subcommand(1);
   app.set_version_flag("--version", [backend] { return versions(backend); });
   app.footer("Exit code: 0 done, 1 bad input or a failed check, 2 wrong usage. `fxgraph COMMAND --help` says more.");
-  Commands commands(app, backend);
+  Commands commands(app, backend, hand_over);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {

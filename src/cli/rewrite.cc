@@ -28,7 +28,9 @@ nlohmann::ordered_json to_json(const RewriteReport& report) {
 
 int rewrite(const RewriteOptions& options, Backend* backend) {
   const Pattern pattern(read_pattern(options.pattern));
+  refuse(pattern.problems(), options.allowed);
   const Replacement replacement(read_pattern(options.replacement));
+  if (replacement.graph()) refuse(call_problems(*replacement.graph()), options.allowed);
   const auto model = load_model(options.file, backend);
   const auto original = options.verify ? load_model(options.file, backend) : nullptr;
 

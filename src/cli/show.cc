@@ -55,9 +55,24 @@ int show(const ShowOptions& options, Backend* backend) {
   return kDone;
 }
 
+namespace {
+
+constexpr int kCallable = 9;  // its number in docs/ir.md
+
+}  // namespace
+
 int lint(const LintOptions& options, Backend* backend) {
   const auto model = load_model(options.file, backend);
-  const std::vector<LintViolation> violations = model->graph().check();
+  std::vector<LintViolation> violations = model->graph().check();
+  const std::vector<CallProblem> problems = call_problems(model->graph());
+  if (!backend) refuse(problems, options.allowed);
+  for (const CallProblem& problem : problems) {
+    try {
+      refuse({problem}, options.allowed);
+    } catch (const UnknownName& error) {
+      violations.push_back({kCallable, problem.node, error.what()});
+    }
+  }
   if (options.json) {
     nlohmann::ordered_json out = {{"nodes", model->graph().size()}, {"violations", nlohmann::json::array()}};
     for (const LintViolation& v : violations) {

@@ -90,6 +90,7 @@ class TorchScriptWriter {
     if (std::optional<std::string> infix = python_infix(node)) return *infix;
     if (target == "builtins.getattr" && node.args().size() == 2 && node.arg(1).is_string())
       return receiver(node) + "." + std::string(node.arg(1).as_string());
+    if (target == "builtins.len") return "len" + arguments(node, 0);
     const std::string_view packet = packet_of(target);
     for (const auto& [ours, theirs] : kOfNumbers) {
       if (target == ours || packet == ours) return theirs + arguments(node, 0);

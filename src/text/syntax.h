@@ -1,4 +1,4 @@
-// The lexical rules that printing and parsing share. Internal to src/text.
+// The lexical rules that printing and parsing share. Internal to src/text and matchers.
 #pragma once
 
 #include <array>

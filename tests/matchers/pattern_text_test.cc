@@ -54,7 +54,7 @@ TEST(PatternText, EveryFormReadsAndPrints) {
             "return aten::div.Tensor_mode(x, c: literal, rounding_mode='floor')\n");
   EXPECT_EQ(printed("call_module[layer1.0](x)"), "return call_module[layer1.0](x)\n");
   EXPECT_EQ(printed("call_method[view](x, -1)"), "return call_method[view](x, -1)\n");
-  EXPECT_EQ(printed("torch.relu(x)"), "return torch.relu(x)\n");
+  EXPECT_EQ(printed("torch.relu(x)"), "return aten::relu(x)\n");
   EXPECT_EQ(printed("aten::relu(n: node), aten::neg(n)"), "return aten::relu(n: node), aten::neg(n)\n");
   EXPECT_EQ(printed("# what it is for\n\na = aten::relu(x) # and why\nreturn a\n"), "a = aten::relu(x)\nreturn a\n");
   EXPECT_EQ(printed("aten::clamp(x, -1.5e-3, None)"), "return aten::clamp(x, -0.0015, None)\n");

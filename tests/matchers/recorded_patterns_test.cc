@@ -226,7 +226,6 @@ TEST(RecordedPatterns, TextsOnCallsOfAllKinds) {
     const Graph graph = testing::random_graph(seed, how);
     const Shapes shapes = testing::random_shapes(graph, seed);
     FindOptions options = options_at(seed, shapes);
-    options.normalize = seed % 2 == 0;
     options.module_type = [](std::string_view path) {
       return std::string(path == "head" ? "mine.Head" : "torch.nn.Conv2d");
     };
@@ -255,7 +254,6 @@ TEST(RecordedPatterns, PartsOfGraphs) {
     const testing::CutRule rule = testing::cut_rule(graph, random);
     const Shapes shapes = testing::any_shapes(graph, seed);
     FindOptions options = options_at(seed, shapes);
-    options.normalize = seed % 5 == 0;
     PatternOptions reading;
     reading.exact_attributes = seed % 7 == 0;
     reading.match_placeholder = seed % 9 == 0;

@@ -163,7 +163,6 @@ TEST(CutRules, WhatTheChecksSay) {
       ReplaceOptions options;
       options.modules = modules_at(seed);
       options.allow_output_aliases = seed % 2 == 0;
-      options.find.normalize = seed % 5 == 0;
       options.find.ignore_literals = seed % 7 == 0;
       Shapes shapes(graph);
       if (seed % 6 == 0) options.shapes = &shapes;

@@ -125,7 +125,6 @@ TEST(RecordedRewrites, OneRuleEach) {
       ReplaceOptions options;
       options.modules = modules_at(seed);
       options.allow_output_aliases = seed % 2 == 0;
-      options.find.normalize = seed % 5 == 0;
       found += std::string(pair.pattern) + "\n";
       found += told(replace_pattern(graph, pair.pattern, pair.replacement, options));
       found += calls_of(graph);

@@ -21,7 +21,7 @@ inline void rewrite_everywhere(GraphModule& module, const std::vector<std::strin
       }
     }
   }
-  rewrite_to_fixed_point(module, set, {.find = {.normalize = true}, .shapes = &shapes});
+  rewrite_to_fixed_point(module, set, {.shapes = &shapes});
 }
 
 }  // namespace fx::testing

@@ -140,8 +140,7 @@ std::vector<Rewrite> packed() {
 
 PassResult unpack(RuleContext& program) {
   static const RuleSet rules(program.rule.rules(packed()));
-  const RewriteReport done =
-      rewrite_to_fixed_point(program.module, rules, {.find = {.normalize = true}, .shapes = &program.shapes});
+  const RewriteReport done = rewrite_to_fixed_point(program.module, rules, {.shapes = &program.shapes});
   if (done.applied > 0) {
     drop_packed_assertions(program.module);
     eliminate_dead_code(program.module.graph(), module_effects(program.module));  // packing for recurrent networks

@@ -28,7 +28,8 @@ namespace fx::rules::lowering_convolution {
 namespace {
 
 constexpr const char* kConv =
-    "aten::conv2d(x: node, w: node, maybe(b: node), stride: literal, padding: literal, dilation: literal, groups: int)";
+    "aten::conv2d.default(x: node, w: node, maybe(b: node), stride: literal, padding: literal, dilation: literal, "
+    "groups: int)";
 constexpr const char* kTransposed =
     "aten::conv_transpose2d(x: node, w: node, maybe(b: node), stride: literal, padding: literal, output_padding: "
     "literal, groups: int, dilation: literal)";

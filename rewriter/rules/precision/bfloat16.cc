@@ -63,7 +63,7 @@ Rewrite rewrite_of(const Product& product) {
     return cast(r, r.call_function(std::string("aten::") + product.operation, args), DType::float32);
   };
   return {.name = product.operation,
-          .pattern = std::string("aten::") + product.operation + product.arguments,
+          .pattern = std::string("aten::") + product.operation + ".default" + product.arguments,
           .when = fits,
           .replacement = replacement,
           .needs = {.finite_inputs = true},

@@ -100,16 +100,17 @@ Decision keeps_shape(const Match& match) {
 std::vector<Rewrite> reshapes() {
   return {
       {.name = "view-of-view",
-       .pattern = "aten::view(aten::view(x: node, _), shape: any)",
+       .pattern = "aten::view.default(aten::view.default(x: node, _), shape: any)",
        .replacement = "aten::view(x, shape)",
        .examples = {"aten::view(aten::view(x, [-1]), [2, 2])", "aten::view(aten::view(x, [1, -1]), [-1])"}},
       {.name = "reshape-of-reshape",
-       .pattern = "aten::reshape({aten::reshape, aten::view, aten::flatten.using_ints}(x: node, ...), shape: any)",
+       .pattern =
+           "aten::reshape({aten::reshape, aten::view.default, aten::flatten.using_ints}(x: node, ...), shape: any)",
        .replacement = "aten::reshape(x, shape)",
        .examples = {"aten::reshape(aten::reshape(x, [-1]), [2, 2])",
                     "aten::reshape(aten::flatten.using_ints(x), [-1])"}},
       {.name = "own-shape",
-       .pattern = "{aten::view, aten::reshape, aten::expand}(x: node, shape: literal)",
+       .pattern = "{aten::view.default, aten::reshape, aten::expand}(x: node, shape: literal)",
        .when = keeps_shape,
        .replacement = "x",
        .examples = {"aten::reshape(x, [2, -1])", "aten::view(x, [3, 3])", "aten::expand(x, [-1, -1])",

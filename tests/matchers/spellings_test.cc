@@ -1,0 +1,129 @@
+// Calls as torch.fx prints them, found by patterns that say the same in ATen's words.
+#include <fxgraph/matchers/matcher.h>
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <sstream>
+
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
+#include "tests/support/error_of.h"
+#include "tests/support/short_graph.h"
+
+namespace fx::spellings_test {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+
+struct Spelling {
+  std::string pattern;
+  Graph graph;
+  std::string root;
+};
+
+/// `pattern`, and on the next line `inputs | calls, one after the other | the one that is found`.
+Spelling read(const std::string& pattern, const std::string& line) {
+  const std::size_t first = line.find(" | "), last = line.rfind(" | ");
+  std::string text = "graph():\n";
+  std::istringstream inputs(line.substr(0, first));
+  for (std::string name; inputs >> name;) text += "    %" + name + " : = placeholder[target=" + name + "]\n";
+  std::string calls = line.substr(first + 3, last - first - 3);
+  for (std::size_t at; (at = calls.find(" ; ")) != std::string::npos;) calls.replace(at, 3, "\n    ");
+  const std::string root = line.substr(last + 3);
+  return {pattern, parse_graph(text + "    " + calls + "\n    return " + root + "\n"), root};
+}
+
+std::vector<Spelling> spellings() {
+  std::ifstream file("tests/corpus/spellings.txt");
+  std::vector<Spelling> all;
+  for (std::string pattern, line; std::getline(file, pattern) && std::getline(file, line);)
+    all.push_back(read(pattern, line));
+  return all;
+}
+
+TEST(Spellings, AreFoundByTheirOperators) {
+  const std::vector<Spelling> all = spellings();
+  EXPECT_GE(all.size(), 350u);
+  for (const Spelling& each : all) {
+    const std::vector<Match> matches = find(each.graph, each.pattern, {.contained = false});
+    ASSERT_EQ(matches.size(), 1u) << each.pattern << "\n" << print_graph(each.graph);
+    EXPECT_EQ(matches[0].anchor().name(), each.root) << each.pattern;
+  }
+}
+
+// A pattern in Python's words means the same as in the operator's.
+TEST(Spellings, PatternsAreFoundByOneAnother) {
+  const std::vector<Spelling> all = spellings();
+  for (const Spelling& each : all) {
+    const Pattern pattern(each.graph);
+    const std::vector<Match> matches = find(each.graph, pattern, {.contained = false});
+    ASSERT_EQ(matches.size(), 1u) << pattern << print_graph(each.graph);
+    EXPECT_TRUE(pattern.problems().empty()) << pattern;
+  }
+}
+
+TEST(Spellings, WhoWantsOneSaysSo) {
+  const Graph graph = testing::graph_of("a = torch.relu(%x)\nb = aten::relu(%a)\nreturn b");
+  EXPECT_EQ(find(graph, "aten::relu(x)", {.contained = false}).size(), 2u);
+  EXPECT_EQ(find(graph, R"(spelt("torch.relu")(x))", {.contained = false}).size(), 1u);
+  EXPECT_EQ(find(graph, R"({spelt("torch.relu"), aten::neg}(x))", {.contained = false}).size(), 1u);
+  EXPECT_EQ(find(graph, match::op(match::spelt("aten::relu"), match::any()), {.contained = false}).size(), 1u);
+  EXPECT_EQ(Pattern(R"(spelt("torch.relu")(x))").str(), "return spelt('torch.relu')(x)\n");
+}
+
+// Of a call of a number, and one of a tensor, each says what it takes.
+TEST(Spellings, ANumberForATensorIsTheOverloadForNumbers) {
+  const Graph graph = testing::graph_of(
+      "a = aten::add.Tensor(%x, 2)\nb = aten::add.Scalar(%a, 2)\nc = torch.add(%b, 2)\nd = aten::add.Tensor(%c, %x)\n"
+      "return d");
+  const FindOptions loose{.contained = false};
+  EXPECT_EQ(find(graph, "aten::add.Tensor(x, 2)", loose).size(), 3u);
+  EXPECT_EQ(find(graph, "aten::add.Scalar(x, 2)", loose).size(), 3u);
+  EXPECT_EQ(find(graph, "aten::add.Scalar(x, y)", loose).size(), 3u) << "what is no number is not its";
+  EXPECT_EQ(find(graph, "aten::add.Tensor(x, y)", loose).size(), 2u) << "as it is written; a wildcard may be a tensor";
+  EXPECT_EQ(find(graph, "aten::add(x, y)", loose).size(), 4u);
+}
+
+TEST(Spellings, TheRestHoldsKeywords) {
+  const Graph graph = testing::graph_of("a = aten::max_pool2d(%x, [2, 2], stride=[1, 1], ceil_mode=True)\nreturn a");
+  const Match match = find(graph, "aten::max_pool2d(r, [2, 2], ...others)").at(0);
+  EXPECT_EQ(to_string(match.argument("others")), "[[1, 1], 0, 1, True]");
+  EXPECT_EQ(match.rest("others").args.size(), 4u);
+  EXPECT_TRUE(match.rest("others").kwargs.empty());
+
+  const Graph sums = testing::graph_of("a = aten::sum.dim_IntList(%x, [1], dtype=torch.float64)\nreturn a");
+  const Match sum = find(sums, "aten::sum(r, ...others)").at(0);
+  ASSERT_EQ(sum.rest("others").kwargs.size(), 1u);
+  EXPECT_EQ(sum.rest("others").kwargs[0].name, "dtype");
+  EXPECT_EQ(sum.rest("others").args.size(), 1u);
+  EXPECT_THROW(sum.rest("r"), Error);
+}
+
+TEST(Spellings, NamesThatNobodyHasAreProblems) {
+  const auto problem = [](const char* pattern) {
+    const Pattern read(pattern);
+    return read.problems().empty() ? std::string() : read.problems()[0].message;
+  };
+  EXPECT_EQ(problem("aten::sofmax(x)"), "no operator aten::sofmax is known; did you mean aten::softmax?");
+  EXPECT_EQ(problem("relu(x)"), "no function relu is known; did you mean aten::relu?");
+  EXPECT_THAT(problem("aten::relu(x, y)"), HasSubstr("aten::relu does not take these arguments"));
+  EXPECT_THAT(problem("aten::relu(x, inplace=True)"), HasSubstr("does not take these arguments"));
+  EXPECT_THAT(problem("aten::add.Tensr(x, y)"), HasSubstr("has no overload Tensr; it has Tensor, Scalar"));
+  EXPECT_THAT(problem("torch.nn.functional.relux(x)"), HasSubstr("did you mean aten::relu?"));
+  EXPECT_EQ(problem("aten::add(x, y)"), "");
+  EXPECT_EQ(problem("torch.relu(x)"), "");
+  const Pattern own("mylib::attend(q, k)");
+  ASSERT_EQ(own.problems().size(), 1u);
+  EXPECT_TRUE(own.problems()[0].foreign_namespace);
+}
+
+TEST(Spellings, ExpressionsWriteTensorOptions) {
+  const Graph graph = testing::graph_of("a = aten::to.dtype(%x, torch.float16)\nreturn a");
+  EXPECT_EQ(find(graph, "aten::to.dtype(x, torch.float16)").size(), 1u);
+  EXPECT_EQ(find(graph, "aten::to.dtype(x, torch.float32)").size(), 0u);
+  EXPECT_THAT(error_of([] { Pattern("aten::to.dtype(x, float16)"); }), HasSubstr("write torch.float16"));
+  EXPECT_THAT(error_of([] { Pattern("aten::contiguous(x, channels_last)"); }), HasSubstr("write torch.channels_last"));
+}
+
+}  // namespace fx::spellings_test
