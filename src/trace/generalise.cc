@@ -133,6 +133,18 @@ void Generaliser::try_far(const Agrees& same_numbers) {
   search_.check_far(same_numbers, nullptr);
 }
 
+// A rule that one sample far away has told has to hold where another one would not: at its steps and bounds.
+bool Generaliser::is_confirmed() {
+  constexpr int kMost = 4;
+  for (int i = 0; i < kMost; ++i) {
+    const std::optional<GroupSizes> sizes = distinguishing_sizes();
+    if (!sizes) break;
+    const std::string before = explanation();
+    if (!search_.add_sample(*sizes) || !find_changes() || !explain() || explanation() != before) return false;
+  }
+  return true;
+}
+
 bool Generaliser::slices_more() {
   if (retrace_.is_refused || !retrace_.examples.empty()) return false;
   const std::optional<GroupSizes> sizes = search_.where_it_slices_more();
@@ -358,21 +370,6 @@ void Generaliser::fix_unexplained() {
   search_.fix_dependence_of_constant(*unexplained_constant_, program_.log[*unexplained_constant_].target.str() +
                                                                  ", a tensor that the program makes without operators, "
                                                                  "is another one at other sizes");
-}
-
-std::vector<SizeTerms::Id> Generaliser::terms_in_use() const {
-  std::vector<SizeTerms::Id> terms;
-  for (const auto& [place, term] : explained_) terms.push_back(term);
-  for (const Constant& constant : constants_) {
-    for (const auto& [element, term] : constant.elements) terms.push_back(term);
-  }
-  return terms;
-}
-
-std::string Generaliser::explanation() const {
-  std::string text;
-  for (const SizeTerms::Id term : terms_in_use()) text += terms_.str(term) + ";";
-  return text;
 }
 
 void Generaliser::fix_number(Place place) { search_.fix_dependence(place.first, place.second, no_rule(place)); }

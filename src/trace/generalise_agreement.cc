@@ -156,16 +156,19 @@ void Generaliser::write() {
   writer.write();
 }
 
-// A rule that one sample far away has told has to hold where another one would not: at its steps and bounds.
-bool Generaliser::is_confirmed() {
-  constexpr int kMost = 4;
-  for (int i = 0; i < kMost; ++i) {
-    const std::optional<GroupSizes> sizes = distinguishing_sizes();
-    if (!sizes) break;
-    const std::string before = explanation();
-    if (!search_.add_sample(*sizes) || !find_changes() || !explain() || explanation() != before) return false;
+std::vector<SizeTerms::Id> Generaliser::terms_in_use() const {
+  std::vector<SizeTerms::Id> terms;
+  for (const auto& [place, term] : explained_) terms.push_back(term);
+  for (const Constant& constant : constants_) {
+    for (const auto& [element, term] : constant.elements) terms.push_back(term);
   }
-  return true;
+  return terms;
+}
+
+std::string Generaliser::explanation() const {
+  std::string text;
+  for (const SizeTerms::Id term : terms_in_use()) text += terms_.str(term) + ";";
+  return text;
 }
 
 }  // namespace fx::internal
