@@ -13,7 +13,7 @@ namespace {
 enum class When : std::uint8_t {
   always,
   same_dtype,  ///< the result has the dtype that is there: asks for shapes
-  eval,        ///< the argument `train` or `training` is False
+  idle,        ///< it drops nothing: in evaluation, or with a probability of 0
 };
 
 struct Copy {
@@ -31,10 +31,10 @@ constexpr std::array kCopies = {
     Copy{"aten::to", When::same_dtype},
     Copy{"aten::_to_copy", When::same_dtype},
     Copy{"aten::type_as", When::same_dtype},
-    Copy{"aten::dropout", When::eval},
-    Copy{"aten::feature_dropout", When::eval},
-    Copy{"aten::alpha_dropout", When::eval},
-    Copy{"aten::feature_alpha_dropout", When::eval},
+    Copy{"aten::dropout", When::idle},
+    Copy{"aten::feature_dropout", When::idle},
+    Copy{"aten::alpha_dropout", When::idle},
+    Copy{"aten::feature_alpha_dropout", When::idle},
 };
 
 bool keeps_dtype(const Node& node, const Node& input, const Shapes* shapes) {
@@ -44,9 +44,9 @@ bool keeps_dtype(const Node& node, const Node& input, const Shapes* shapes) {
   return result && given && result->dtype == given->dtype && result->device == given->device;
 }
 
-bool is_eval(const Call& call) {
-  const Argument* train = call.argument("train");
-  return train && train->is_bool() && !train->as_bool();
+bool drops_nothing(const Call& call) {
+  const Argument *train = call.argument("train"), *p = call.argument("p");
+  return (train && train->is_bool() && !train->as_bool()) || (p && p->is_float() && p->as_float() == 0);
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ Node* CompiledPattern::forwarded_operand(const Node& node) const {
   const std::string_view name = packet_of(call.schema().target.view());
   const auto copy = std::find_if(kCopies.begin(), kCopies.end(), [&](const Copy& known) { return known.name == name; });
   if (copy == kCopies.end()) return nullptr;
-  const bool fits = copy->when == When::always || (copy->when == When::eval && is_eval(call)) ||
+  const bool fits = copy->when == When::always || (copy->when == When::idle && drops_nothing(call)) ||
                     (copy->when == When::same_dtype && keeps_dtype(node, *input, options_.shapes));
   return fits ? input : nullptr;
 }

@@ -18,6 +18,11 @@ std::vector<Rewrite> no_ops() {
            "False)",
        .replacement = "x",
        .examples = {"aten::dropout(x, 0.5, False)", "aten::alpha_dropout(x, 0.5, False)"}},
+      {.name = "dropout-of-nothing",
+       .pattern =
+           "{aten::dropout, aten::feature_dropout, aten::alpha_dropout, aten::feature_alpha_dropout}(x: node, 0.0, _)",
+       .replacement = "x",
+       .examples = {"aten::dropout(x, 0.0, True)", "aten::feature_dropout(x, 0.0, True)"}},
       {.name = "detach",
        .pattern = "{aten::detach, aten::alias, aten::lift_fresh}(x: node)",
        .replacement = "x",
