@@ -37,13 +37,17 @@ void require_memory(const std::string& shape, const TensorInfo& info) {
 
 }  // namespace
 
+std::string complaint(const CallProblem& problem, const std::vector<std::string>& allowed) {
+  if (!problem.foreign_namespace) return problem.message;
+  const auto is_own = [&](const std::string& space) { return problem.name.view().starts_with(space); };
+  if (std::ranges::any_of(allowed, is_own)) return {};
+  const std::string space = problem.name.str().substr(0, problem.name.view().find("::") + 2);
+  return problem.message + "; if it is an operator of your own, say --allow " + space;
+}
+
 void refuse(const std::vector<CallProblem>& problems, const std::vector<std::string>& allowed) {
   for (const CallProblem& problem : problems) {
-    const auto is_own = [&](const std::string& space) { return problem.name.view().starts_with(space); };
-    if (!problem.foreign_namespace) throw UnknownName(problem.message);
-    if (std::ranges::any_of(allowed, is_own)) continue;
-    const std::string space = problem.name.str().substr(0, problem.name.view().find("::") + 2);
-    throw UnknownName(problem.message + "; if it is an operator of your own, say --allow " + space);
+    if (const std::string said = complaint(problem, allowed); !said.empty()) throw UnknownName(said);
   }
 }
 

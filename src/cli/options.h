@@ -30,6 +30,9 @@ class UnknownName : public Error {
   explicit UnknownName(const std::string& message) : Error(ErrorKind::not_found, message) {}
 };
 
+/// What to say of a problem; empty where its namespace is among the `allowed`.
+std::string complaint(const CallProblem& problem, const std::vector<std::string>& allowed);
+
 /// Throws UnknownName for the first problem. Namespaces in `allowed` (`mylib::`) are taken at their author's word.
 void refuse(const std::vector<CallProblem>& problems, const std::vector<std::string>& allowed);
 

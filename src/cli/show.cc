@@ -67,11 +67,8 @@ int lint(const LintOptions& options, Backend* backend) {
   const std::vector<CallProblem> problems = call_problems(model->graph());
   if (!backend) refuse(problems, options.allowed);
   for (const CallProblem& problem : problems) {
-    try {
-      refuse({problem}, options.allowed);
-    } catch (const UnknownName& error) {
-      violations.push_back({kCallable, problem.node, error.what()});
-    }
+    if (std::string said = complaint(problem, options.allowed); !said.empty())
+      violations.push_back({kCallable, problem.node, std::move(said)});
   }
   if (options.json) {
     nlohmann::ordered_json out = {{"nodes", model->graph().size()}, {"violations", nlohmann::json::array()}};
