@@ -53,12 +53,13 @@ std::uint64_t AnchorIndex::key_of(const TargetKey& wanted) {
 }
 
 std::uint32_t AnchorIndex::root_for(const TargetKey& wanted) {
-  std::uint32_t& root = roots_[key_of(wanted)];
+  const std::uint64_t own = key_of(wanted);
+  std::uint32_t& root = roots_[own];
   if (root != 0) return root;
   root = static_cast<std::uint32_t>(trees_.size());
-  trees_.push_back({key_of(wanted), {}, {}});
-  const Symbol name = wanted.op == Op::call_function ? target_info(wanted.target).name : wanted.target;
-  if (const Symbol packet(packet_of(name.view())); packet != name) packets_[key(wanted.op, packet)] = 1;
+  trees_.push_back({own, {}, {}});
+  if (const TargetKey packet{wanted.op, Symbol(packet_of(wanted.target.view()))}; key_of(packet) != own)
+    packets_[key_of(packet)] = 1;
   return root;
 }
 

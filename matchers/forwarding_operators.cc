@@ -4,6 +4,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/matchers/compiled_pattern.h>
+#include <fxgraph/ops/effects.h>
 
 namespace fx::internal {
 
@@ -13,7 +14,7 @@ namespace {
 enum class When : std::uint8_t {
   always,
   same_dtype,  ///< the result has the dtype that is there: asks for shapes
-  idle,        ///< it drops nothing: in evaluation, or with a probability of 0
+  idle,        ///< it draws nothing: in evaluation, or with a probability of 0
 };
 
 struct Copy {
@@ -44,11 +45,6 @@ bool keeps_dtype(const Node& node, const Node& input, const Shapes* shapes) {
   return result && given && result->dtype == given->dtype && result->device == given->device;
 }
 
-bool drops_nothing(const Call& call) {
-  const Argument *train = call.argument("train"), *p = call.argument("p");
-  return (train && train->is_bool() && !train->as_bool()) || (p && p->is_float() && p->as_float() == 0);
-}
-
 }  // namespace
 
 Node* CompiledPattern::forwarded_operand(const Node& node) const {
@@ -64,7 +60,7 @@ Node* CompiledPattern::forwarded_operand(const Node& node) const {
   const std::string_view name = packet_of(call.schema().target.view());
   const auto copy = std::find_if(kCopies.begin(), kCopies.end(), [&](const Copy& known) { return known.name == name; });
   if (copy == kCopies.end()) return nullptr;
-  const bool fits = copy->when == When::always || (copy->when == When::idle && drops_nothing(call)) ||
+  const bool fits = copy->when == When::always || (copy->when == When::idle && !effects_of(node).random) ||
                     (copy->when == When::same_dtype && keeps_dtype(node, *input, options_.shapes));
   return fits ? input : nullptr;
 }

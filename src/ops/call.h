@@ -1,8 +1,8 @@
 // fx::Call: the operator that a node calls, whatever its spelling, with its arguments as the operator takes them.
 //
-//   torch.relu(x)   torch.nn.functional.relu(x, inplace=False)   x.relu()   aten::relu(x)      are aten::relu(x)
-//   torch.nn.functional.embedding(indices, weight)                                             is
-//   aten::embedding(weight, indices) operator.sub(2, x) is aten::rsub.Scalar(x, 2)
+//   torch.relu(x), torch.nn.functional.relu(x, inplace=False), x.relu()   aten::relu(x)
+//   torch.nn.functional.embedding(indices, weight)                        aten::embedding(weight, indices)
+//   operator.sub(2, x)                                                    aten::rsub.Scalar(x, 2)
 //
 // Which overload is meant may hang on what the arguments are; a placeholder without annotation is taken to be a tensor.
 // Names that LibTorch takes for one operator (`absolute` and `abs`, `concat` and `cat`) have one operator_name.

@@ -119,23 +119,21 @@ bool depends_on_literals(const OperatorSchema& schema) {
 }
 
 // The union of what the overloads do when called without `out`, and whether they differ.
-TargetEffects common_effects(const std::vector<const Overloads*>& candidates) {
+TargetEffects common_effects(const Overloads& candidates) {
   NodeEffects all, first;
   bool any = false, differ = false;
-  for (const Overloads* overloads : candidates) {
-    for (const OperatorSchema* schema : *overloads) {
-      if (is_out_overload(*schema)) continue;
-      NodeEffects effects{.writes = schema->traits.writes,
-                          .random = schema->traits.random,
-                          .side_effect = schema->traits.side_effect,
-                          .may_alias = result_may_alias(*schema)};
-      effects.aliases = surely_aliases(*schema, effects);
-      effects.restructures = schema->traits.restructures;
-      if (!any) first = effects;
-      any = true;
-      differ |= effects != first || depends_on_literals(*schema);
-      all = either(all, effects);
-    }
+  for (const OperatorSchema* schema : candidates) {
+    if (is_out_overload(*schema)) continue;
+    NodeEffects effects{.writes = schema->traits.writes,
+                        .random = schema->traits.random,
+                        .side_effect = schema->traits.side_effect,
+                        .may_alias = result_may_alias(*schema)};
+    effects.aliases = surely_aliases(*schema, effects);
+    effects.restructures = schema->traits.restructures;
+    if (!any) first = effects;
+    any = true;
+    differ |= effects != first || depends_on_literals(*schema);
+    all = either(all, effects);
   }
   return differ || !any ? call_decides(all) : each_call(all);
 }
@@ -160,15 +158,9 @@ TargetEffects ask_exact(const OperatorSchema& schema) {
   return depends ? call_decides({}) : each_call(schema_effects(schema, {}, {}));
 }
 
-TargetEffects ask(Op op, Symbol target, const TargetInfo& info) {
-  std::vector<const Overloads*> candidates;
-  if (op == Op::call_function && !info.overloads->empty()) {
-    candidates.push_back(info.overloads);
-  } else {
-    for (const Symbol packet : internal::candidate_packets(op, target)) {
-      candidates.push_back(&internal::overload_list(packet));
-    }
-  }
+// Of a target that is not spelt as one overload.
+TargetEffects ask(Op op, Symbol target) {
+  const Overloads& candidates = internal::candidate_overloads(op, target);
   TargetEffects found = candidates.empty() ? each_call({}) : common_effects(candidates);
   if (const KnownEffect* known = internal::known_effect(internal::python_name(op, target))) {
     const TargetEffects more = known_effects(*known);
@@ -252,7 +244,7 @@ bool is_exact(Op op, const TargetInfo& info) { return op == Op::call_function &&
 // These are apart from effects_of(), which answers most questions without them, and then has no registers to save.
 [[gnu::noinline]] void find_target_effects(Op op, Symbol target, const TargetInfo& info) {
   KnownTargetEffects& known = op == Op::call_method ? info.method_effects : info.function_effects;
-  known.store(is_exact(op, info) ? ask_exact(*info.schema) : ask(op, target, info));
+  known.store(is_exact(op, info) ? ask_exact(*info.schema) : ask(op, target));
 }
 
 [[gnu::noinline]] NodeEffects effects_of_this_call(const Node& node, const TargetInfo& info) {
