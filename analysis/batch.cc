@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include <fxgraph/analysis/batch_call.h>
+#include <fxgraph/analysis/call_samples.h>
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/ops/effects.h>
 
@@ -38,14 +38,14 @@ std::optional<SampleRows> SampleRows::over(const SampleRows& other) const {
   return quotient;
 }
 
-const Argument* BatchCall::argument(std::size_t i) const {
-  if (schema_) return i < schema_->arguments.size() ? bound_argument(*schema_, node_, i) : nullptr;
+const Argument* CallSamples::argument(std::size_t i) const {
+  if (call_) return i < num_arguments() ? call_.argument(i) : nullptr;
   return i < node_.args().size() ? &node_.args()[i] : nullptr;
 }
 
-const Argument* BatchCall::argument(std::string_view name) const { return bound_argument(node_, name); }
+const Argument* CallSamples::argument(std::string_view name) const { return call_.argument(name); }
 
-SampleValue BatchCall::value(const Argument& argument) const {
+SampleValue CallSamples::value(const Argument& argument) const {
   if (const Node* node = argument.node_or_null()) return values_[*node];
   if (!argument.is_container()) return {};
   SampleValue list{.kind = SampleValue::Kind::items};
@@ -60,35 +60,35 @@ SampleValue BatchCall::value(const Argument& argument) const {
   return all;
 }
 
-SampleValue BatchCall::value(std::size_t i) const {
+SampleValue CallSamples::value(std::size_t i) const {
   const Argument* found = argument(i);
   return found ? value(*found) : SampleValue();
 }
 
-bool BatchCall::all_shared() const {
+bool CallSamples::all_shared() const {
   return std::ranges::all_of(node_.all_input_nodes(), [&](const Node* input) { return values_[*input].is_shared(); });
 }
 
-bool BatchCall::shared_from(std::size_t from) const {
+bool CallSamples::shared_from(std::size_t from) const {
   for (std::size_t i = from; i < num_arguments(); ++i) {
     if (!value(i).is_shared()) return false;
   }
   return true;
 }
 
-const TensorInfo* BatchCall::info(const Argument& argument) const {
+const TensorInfo* CallSamples::info(const Argument& argument) const {
   const Node* node = argument.node_or_null();
   return node ? shapes_[*node].tensor() : nullptr;
 }
 
-std::optional<std::size_t> BatchCall::rank(std::size_t i) const {
+std::optional<std::size_t> CallSamples::rank(std::size_t i) const {
   const Argument* found = argument(i);
   const TensorInfo* known = found ? info(*found) : nullptr;
   if (!known) return std::nullopt;
   return known->sizes.size();
 }
 
-std::optional<std::vector<std::size_t>> BatchCall::dims(const Argument& named, std::size_t rank) {
+std::optional<std::vector<std::size_t>> CallSamples::dims(const Argument& named, std::size_t rank) {
   std::vector<std::size_t> found;
   const auto add = [&](const Argument& dim) {
     const auto whole = static_cast<std::int64_t>(rank);
@@ -103,9 +103,10 @@ std::optional<std::vector<std::size_t>> BatchCall::dims(const Argument& named, s
   return found;
 }
 
-SampleValue BatchCall::returned(SampleValue value) const {
-  value.each =
-      schema_ && (schema_->returns.size() > 1 || (schema_->returns.size() == 1 && schema_->returns[0].type.list));
+SampleValue CallSamples::returned(SampleValue value) const {
+  if (!call_) return value;
+  const std::vector<SchemaReturn>& returns = call_.schema().returns;
+  value.each = returns.size() > 1 || (returns.size() == 1 && returns[0].type.list);
   return value;
 }
 
@@ -113,7 +114,7 @@ SampleValue BatchCall::returned(SampleValue value) const {
 
 namespace {
 
-using internal::BatchCall;
+using internal::CallSamples;
 using internal::SampleRows;
 using internal::SampleValue;
 
@@ -123,7 +124,7 @@ class Samples {
 
   std::optional<AcrossSamples> run() {
     for (const Node& node : graph_.nodes()) {
-      const BatchCall::Result found = visit(node);
+      const CallSamples::Result found = visit(node);
       if (!found) return AcrossSamples{node.name(), std::move(why_)};
       values_[node] = *found;
     }
@@ -131,12 +132,12 @@ class Samples {
   }
 
  private:
-  BatchCall::Result no(std::string why) {
+  CallSamples::Result no(std::string why) {
     why_ = std::move(why);
     return std::nullopt;
   }
 
-  BatchCall::Result visit(const Node& node) {
+  CallSamples::Result visit(const Node& node) {
     switch (node.op()) {
       case Op::placeholder: return input(node);
       case Op::get_attr: return SampleValue();
@@ -148,7 +149,7 @@ class Samples {
     return no("it is of no kind that is known");
   }
 
-  BatchCall::Result input(const Node& node) {
+  CallSamples::Result input(const Node& node) {
     if (!node.has_users()) return SampleValue();
     const TensorInfo* known = shapes_[node].tensor();
     if (!known && shapes_[node].tensors.empty()) return SampleValue();
@@ -156,7 +157,7 @@ class Samples {
     return known->sizes.empty() ? SampleValue() : SampleValue::batched(0);
   }
 
-  BatchCall::Result result(const Node& node) {
+  CallSamples::Result result(const Node& node) {
     std::vector<const Node*> returned;
     for (const Argument& value : node.args()) {
       if (!gather(value, returned)) return std::nullopt;
@@ -188,20 +189,20 @@ class Samples {
     return true;
   }
 
-  BatchCall::Result call(const Node& node) {
+  CallSamples::Result call(const Node& node) {
     const NodeEffects effects = effects_of(node);
-    const OperatorSchema* schema = overload_of(node);
-    BatchCall call(node, schema, shapes_, values_);
+    CallSamples call(node, shapes_, values_);
     const std::string name = node.target().str();
     if (effects.unknown) return no("nobody knows what " + name + " does");
     if (effects.random) return no(name + " draws random numbers");
     const bool shared = call.all_shared();
     if (effects.side_effect)
-      return shared && node.target() == "torch._assert" ? BatchCall::Result(SampleValue()) : no(name + " has effects");
+      return shared && node.target() == "torch._assert" ? CallSamples::Result(SampleValue())
+                                                        : no(name + " has effects");
     if (effects.restructures) return no(name + " changes the form of what it is given");
     if (effects.writes && shared) return no(name + " writes what the samples share");
     if (shared) return internal::result_of_shared_call(call);
-    const BatchCall::Result found = internal::result_of_batch_call(call);
+    const CallSamples::Result found = internal::result_of_batch_call(call);
     if (!found) return no(call.why().empty() ? "of " + name + " it is not known where samples lie" : call.why());
     return found;
   }
@@ -216,12 +217,7 @@ class Samples {
 }  // namespace
 
 std::optional<AcrossSamples> computes_across_samples(const Graph& graph, const Shapes& shapes) {
-  NodeMap<Node*> copies;
-  Graph normalized = graph.clone(&copies);
-  Shapes known(normalized);
-  for (const Node& node : graph.nodes()) known[*std::as_const(copies)[node]] = shapes[node];
-  normalize_operators(normalized);
-  return Samples(normalized, known).run();
+  return Samples(graph, shapes).run();
 }
 
 }  // namespace fx

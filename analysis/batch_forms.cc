@@ -8,26 +8,26 @@
 
 namespace fx::internal::batch_rules {
 
-using Result = BatchCall::Result;
+using Result = CallSamples::Result;
 
 // ── Forms ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-Result permute(BatchCall& call, int) {
+Result permute(CallSamples& call, int) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   const Argument* order = call.argument("dims");
-  const auto dims = order ? BatchCall::dims(*order, input->rank) : std::nullopt;
+  const auto dims = order ? CallSamples::dims(*order, input->rank) : std::nullopt;
   if (!dims) return call.no(kUnknownForm);
   SampleValue result = input->at;
   result.dim = static_cast<std::size_t>(std::ranges::find(*dims, input->at.dim) - dims->begin());
   return result;
 }
 
-Result transpose(BatchCall& call, int) {
+Result transpose(CallSamples& call, int) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
-  const auto a = BatchCall::dims(*call.argument(std::size_t{1}), input->rank);
-  const auto b = BatchCall::dims(*call.argument(std::size_t{2}), input->rank);
+  const auto a = CallSamples::dims(*call.argument(std::size_t{1}), input->rank);
+  const auto b = CallSamples::dims(*call.argument(std::size_t{2}), input->rank);
   if (!a || !b || a->size() != 1 || b->size() != 1) return call.no(kUnknownForm);
   SampleValue result = input->at;
   if (result.dim == a->front()) {
@@ -37,7 +37,7 @@ Result transpose(BatchCall& call, int) {
   }
   return result;
 }
-Result matrix_transpose(BatchCall& call, int) {
+Result matrix_transpose(CallSamples& call, int) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   SampleValue result = input->at;
@@ -45,20 +45,20 @@ Result matrix_transpose(BatchCall& call, int) {
   return result;
 }
 
-Result unsqueeze(BatchCall& call, int) {
+Result unsqueeze(CallSamples& call, int) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
-  const auto put = BatchCall::dims(*call.argument("dim"), input->rank + 1);
+  const auto put = CallSamples::dims(*call.argument("dim"), input->rank + 1);
   if (!put || put->size() != 1) return call.no(kUnknownForm);
   SampleValue result = input->at;
   if (put->front() <= result.dim) ++result.dim;
   return result;
 }
-Result squeeze(BatchCall& call, int) {
+Result squeeze(CallSamples& call, int) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   const Argument* named = call.argument("dim");
-  const auto dims = named ? BatchCall::dims(*named, input->rank) : std::nullopt;
+  const auto dims = named ? CallSamples::dims(*named, input->rank) : std::nullopt;
   const TensorInfo* made = call.result_info();
   if (!dims || dims->size() != 1 || !made) return call.no("it drops dimension 0 of a batch of one");
   if (dims->front() == input->at.dim) return call.no("it drops dimension 0 of a batch of one");
@@ -75,7 +75,7 @@ std::optional<SampleRows> elements_from(const TensorInfo& info, std::size_t firs
 
 /// Elements stay in row-major order: what stands before the samples, and behind them, is divided into other dimensions.
 /// `at`: where samples are in the result; `counted`: what that size is for each of them, if a number says it.
-Result into_form(BatchCall& call, const BatchInput& input, std::size_t at, const SampleRows* counted) {
+Result into_form(CallSamples& call, const BatchInput& input, std::size_t at, const SampleRows* counted) {
   const TensorInfo *before = call.info(*call.argument(std::size_t{0})), *after = call.result_info();
   if (!before || !after || at >= after->sizes.size()) return call.no(kUnknownForm);
   const auto had_before = elements_from(*before, 0, input.at.dim), has_before = elements_from(*after, 0, at);
@@ -98,7 +98,7 @@ Result into_form(BatchCall& call, const BatchInput& input, std::size_t at, const
 }
 
 /// The place where a form counts samples: the one size that does, or else -1.
-Result into_form(BatchCall& call, const BatchInput& input, const Argument& form) {
+Result into_form(CallSamples& call, const BatchInput& input, const Argument& form) {
   if (!form.is_sequence()) return call.no(kUnknownForm);
   std::optional<std::size_t> counts, inferred;
   for (std::size_t i = 0; i < form.elements().size(); ++i) {
@@ -118,7 +118,7 @@ Result into_form(BatchCall& call, const BatchInput& input, const Argument& form)
 
 }  // namespace
 
-Result reshape(BatchCall& call, int) {
+Result reshape(CallSamples& call, int) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   if (call.argument("dtype")) return over_last(call, 1);
@@ -126,7 +126,7 @@ Result reshape(BatchCall& call, int) {
   return form ? into_form(call, *input, *form) : call.no(kUnknownForm);
 }
 /// That of another tensor.
-Result same_form(BatchCall& call, int) {
+Result same_form(CallSamples& call, int) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   const SampleValue other = call.value(std::size_t{1});
@@ -134,12 +134,12 @@ Result same_form(BatchCall& call, int) {
   const SampleRows count = other.rows.times(other.outer);
   return into_form(call, *input, other.dim, &count);
 }
-Result flatten(BatchCall& call, int) {
+Result flatten(CallSamples& call, int) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   const Argument *start = call.argument("start_dim"), *end = call.argument("end_dim");
-  const auto first = start ? BatchCall::dims(*start, input->rank) : std::nullopt;
-  const auto last = end ? BatchCall::dims(*end, input->rank) : std::nullopt;
+  const auto first = start ? CallSamples::dims(*start, input->rank) : std::nullopt;
+  const auto last = end ? CallSamples::dims(*end, input->rank) : std::nullopt;
   if (!first || !last || first->size() != 1 || last->size() != 1) return call.no(kUnknownForm);
   const std::size_t from = first->front(), to = last->front();
   SampleValue result = input->at;
@@ -158,7 +158,7 @@ Result flatten(BatchCall& call, int) {
 }
 
 /// A size that counts samples makes them of what is the same for all: the dimension has one element.
-Result expand(BatchCall& call, int) {
+Result expand(CallSamples& call, int) {
   const SampleValue self = call.value(std::size_t{0});
   const Argument* sizes = call.argument(std::size_t{1});
   const TensorInfo* before = call.info(*call.argument(std::size_t{0}));
@@ -186,7 +186,7 @@ Result expand(BatchCall& call, int) {
   }
   return result ? Result(*result) : call.no(kOthers);
 }
-Result expand_as(BatchCall& call, int) {
+Result expand_as(CallSamples& call, int) {
   const SampleValue self = call.value(std::size_t{0}), other = call.value(std::size_t{1});
   const TensorInfo* before = call.info(*call.argument(std::size_t{0}));
   const auto rank = call.rank(1);
@@ -203,7 +203,7 @@ Result expand_as(BatchCall& call, int) {
 namespace {
 
 /// The elements of the list, which have the samples in one place, and their rank.
-std::optional<BatchInput> list_of(BatchCall& call) {
+std::optional<BatchInput> list_of(CallSamples& call) {
   SampleValue list = call.value(std::size_t{0});
   const TensorInfo* made = call.result_info();
   if (list.kind != SampleValue::Kind::batched || !list.each || !call.shared_from(1)) return call.no(kOtherPlaces);
@@ -214,17 +214,17 @@ std::optional<BatchInput> list_of(BatchCall& call) {
 
 }  // namespace
 
-Result concatenate(BatchCall& call, int) {
+Result concatenate(CallSamples& call, int) {
   const auto list = list_of(call);
   if (!list) return std::nullopt;
-  const auto dims = BatchCall::dims(*call.argument("dim"), list->rank);
+  const auto dims = CallSamples::dims(*call.argument("dim"), list->rank);
   if (!dims || dims->size() != 1 || dims->front() == list->at.dim) return call.no(kAlong);
   return list->at;
 }
-Result stack(BatchCall& call, int) {
+Result stack(CallSamples& call, int) {
   const auto list = list_of(call);
   if (!list) return std::nullopt;
-  const auto dims = BatchCall::dims(*call.argument("dim"), list->rank);
+  const auto dims = CallSamples::dims(*call.argument("dim"), list->rank);
   if (!dims || dims->size() != 1) return call.no(kUnknownForm);
   SampleValue result = list->at;
   if (dims->front() <= result.dim) ++result.dim;
@@ -233,7 +233,7 @@ Result stack(BatchCall& call, int) {
 
 namespace {
 
-Result index_tensor(BatchCall& call, const Argument& index) {
+Result index_tensor(CallSamples& call, const Argument& index) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   std::vector<Argument> parts;
@@ -267,7 +267,7 @@ Result index_tensor(BatchCall& call, const Argument& index) {
 
 }  // namespace
 
-Result item(BatchCall& call, int) {
+Result item(CallSamples& call, int) {
   const SampleValue list = call.value(std::size_t{0});
   const Argument* index = call.argument(std::size_t{1});
   if (!index || !call.value(std::size_t{1}).is_shared()) return call.no(kOthers);
@@ -285,7 +285,7 @@ Result item(BatchCall& call, int) {
 
 // ── Numbers ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-Result size(BatchCall& call, int) {
+Result size(CallSamples& call, int) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   std::vector<SampleValue> sizes;
@@ -296,22 +296,22 @@ Result size(BatchCall& call, int) {
   sizes[input->at.dim] = SampleValue::count(input->at.rows.times(input->at.outer));
   const Argument* named = call.argument("dim");
   if (!named) return SampleValue{.kind = SampleValue::Kind::items, .items = std::move(sizes)};
-  const auto dims = BatchCall::dims(*named, input->rank);
+  const auto dims = CallSamples::dims(*named, input->rank);
   if (!dims || dims->size() != 1) return call.no(kUnknownForm);
   return sizes[dims->front()];
 }
 /// Of a tensor that is its first size; lists are as long for all.
-Result length(BatchCall& call, int) {
+Result length(CallSamples& call, int) {
   const SampleValue value = call.value(std::size_t{0});
   if (!value.is_batched() || value.dim != 0) return SampleValue();
   return SampleValue::count(value.rows.times(value.outer));
 }
-Result asks(BatchCall&, int) { return SampleValue(); }
+Result asks(CallSamples&, int) { return SampleValue(); }
 
 namespace {
 
 /// A number that is known, or counts samples.
-std::optional<SampleValue> number_at(const BatchCall& call, std::size_t i) {
+std::optional<SampleValue> number_at(const CallSamples& call, std::size_t i) {
   const Argument* argument = call.argument(i);
   if (argument && argument->is_int() && argument->as_int() > 0) return SampleValue::number({argument->as_int()});
   const SampleValue value = call.value(i);
@@ -320,7 +320,7 @@ std::optional<SampleValue> number_at(const BatchCall& call, std::size_t i) {
 
 }  // namespace
 
-Result times(BatchCall& call, int) {
+Result times(CallSamples& call, int) {
   const auto a = number_at(call, 0), b = number_at(call, 1);
   if (!a || !b || (a->is_count() && b->is_count())) return call.no(kOthers);
   SampleValue product = a->is_count() ? *a : *b;
@@ -328,7 +328,7 @@ Result times(BatchCall& call, int) {
   return product;
 }
 /// Only by what divides it.
-Result divided(BatchCall& call, int) {
+Result divided(CallSamples& call, int) {
   const auto a = number_at(call, 0), b = number_at(call, 1);
   const auto rows = a && b && b->known ? a->rows.over(b->rows) : std::nullopt;
   if (!rows) return call.no(kOthers);
@@ -336,13 +336,13 @@ Result divided(BatchCall& call, int) {
   quotient.rows = *rows;
   return quotient;
 }
-Result same_number(BatchCall& call, int) {
+Result same_number(CallSamples& call, int) {
   const auto a = number_at(call, 0);
   return a ? Result(*a) : call.no(kOthers);
 }
 
 /// Zeros of the form in that argument. Of the tensor before it only the type counts.
-Result filled(BatchCall& call, int form_at) {
+Result filled(CallSamples& call, int form_at) {
   const auto at = static_cast<std::size_t>(form_at);
   const Argument* form = call.argument(at);
   if (!form || !form->is_sequence()) return call.no(kUnknownForm);

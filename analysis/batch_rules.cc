@@ -13,9 +13,9 @@
 namespace fx::internal {
 
 using namespace batch_rules;
-using Result = BatchCall::Result;
+using Result = CallSamples::Result;
 
-std::optional<BatchInput> input_of(BatchCall& call) {
+std::optional<BatchInput> input_of(CallSamples& call) {
   const SampleValue value = call.value(std::size_t{0});
   if (!value.is_batched()) return call.no(kOthers);
   const auto rank = call.rank(0);
@@ -23,7 +23,7 @@ std::optional<BatchInput> input_of(BatchCall& call) {
   return BatchInput{value, *rank};
 }
 
-Result over_last(BatchCall& call, std::size_t count) {
+Result over_last(CallSamples& call, std::size_t count) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   if (!call.shared_from(1)) return call.no(kOthers);
@@ -32,48 +32,48 @@ Result over_last(BatchCall& call, std::size_t count) {
 }
 namespace {
 
-Result last(BatchCall& call, int count) { return over_last(call, static_cast<std::size_t>(count)); }
+Result last(CallSamples& call, int count) { return over_last(call, static_cast<std::size_t>(count)); }
 
 /// As many as the list in that argument is long, divided by two for paddings.
-Result last_listed(BatchCall& call, int argument) {
+Result last_listed(CallSamples& call, int argument) {
   const Argument* list = call.argument(static_cast<std::size_t>(argument));
   if (!list || !list->is_sequence()) return call.no(kUnknownForm);
   return over_last(call, list->elements().size());
 }
 /// One more: channels.
-Result last_strided(BatchCall& call, int argument) {
+Result last_strided(CallSamples& call, int argument) {
   const Argument* list = call.argument(static_cast<std::size_t>(argument));
   if (!list || !list->is_sequence()) return call.no(kUnknownForm);
   return over_last(call, list->elements().size() + 1);
 }
-Result last_padded(BatchCall& call, int argument) {
+Result last_padded(CallSamples& call, int argument) {
   const Argument* list = call.argument(static_cast<std::size_t>(argument));
   if (!list || !list->is_sequence()) return call.no(kUnknownForm);
   return over_last(call, list->elements().size() / 2);
 }
 
 /// Channels are dimension 1: samples must lie before them.
-Result first_dim(BatchCall& call, int) {
+Result first_dim(CallSamples& call, int) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   if (input->at.dim != 0) return call.no(kAlong);
   return over_last(call, 1);
 }
-Result batch_norm(BatchCall& call, int) {
+Result batch_norm(CallSamples& call, int) {
   const Argument* training = call.argument("training");
   if (!training || !training->is_bool() || training->as_bool()) return call.no("it is normalised over the batch");
   return first_dim(call, 0);
 }
 
 /// Indices: dimensions come behind theirs.
-Result indexed(BatchCall& call, int) {
+Result indexed(CallSamples& call, int) {
   const SampleValue indices = call.value(std::size_t{1});
   if (!call.value(std::size_t{0}).is_shared() || !indices.is_batched() || !call.shared_from(2)) return call.no(kOthers);
   return indices;
 }
 
 /// All tensors that are not shared have the samples in one place; over the last `count` dimensions it computes.
-Result jointly(BatchCall& call, int count) {
+Result jointly(CallSamples& call, int count) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   const auto last = static_cast<std::size_t>(count);
@@ -90,13 +90,13 @@ Result jointly(BatchCall& call, int count) {
 enum Removes : int { by_keepdim, never, always };
 
 /// Computes along the dimensions that it names, which must not be that of the samples.
-Result along(BatchCall& call, int removes) {
+Result along(CallSamples& call, int removes) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   if (!call.shared_from(1)) return call.no(kOthers);
   const Argument* named = call.argument("dim");
   if (!named) named = call.argument("dims");
-  const auto dims = named ? BatchCall::dims(*named, input->rank) : std::nullopt;
+  const auto dims = named ? CallSamples::dims(*named, input->rank) : std::nullopt;
   if (!dims || dims->empty()) return call.no("it computes over all dimensions");
   if (std::ranges::find(*dims, input->at.dim) != dims->end()) return call.no(kAlong);
   const Argument* keeps = call.argument("keepdim");
@@ -108,7 +108,7 @@ Result along(BatchCall& call, int removes) {
 }
 
 /// Of all samples a slice is what it was.
-Result slice(BatchCall& call, int) {
+Result slice(CallSamples& call, int) {
   constexpr std::int64_t kEnd = std::int64_t{1} << 62;
   const Argument *start = call.argument("start"), *end = call.argument("end"), *step = call.argument("step");
   const bool from_first = start && (start->is_none() || (start->is_int() && start->as_int() == 0));
@@ -119,7 +119,7 @@ Result slice(BatchCall& call, int) {
 
 // ── Products ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-Result product(BatchCall& call, std::size_t left, std::size_t right) {
+Result product(CallSamples& call, std::size_t left, std::size_t right) {
   const SampleValue a = call.value(left), b = call.value(right);
   const auto a_rank = call.rank(left), b_rank = call.rank(right);
   if (!a_rank || !b_rank) return call.no(kUnknownForm);
@@ -133,9 +133,9 @@ Result product(BatchCall& call, std::size_t left, std::size_t right) {
   if (a.is_shared() ? *a_rank > 2 : a != b || a_rank != b_rank) return call.no(kOtherPlaces);
   return at;
 }
-Result multiply(BatchCall& call, int) { return product(call, 0, 1); }
+Result multiply(CallSamples& call, int) { return product(call, 0, 1); }
 /// What is added is broadcast: it has the samples where the product has, or none.
-Result add_product(BatchCall& call, int) {
+Result add_product(CallSamples& call, int) {
   const Result made = product(call, 1, 2);
   if (!made) return std::nullopt;
   if (!call.shared_from(3)) return call.no(kOthers);
@@ -150,19 +150,19 @@ Result add_product(BatchCall& call, int) {
   return made;
 }
 
-Result keeps(BatchCall& call, int) { return over_last(call, 0); }
+Result keeps(CallSamples& call, int) { return over_last(call, 0); }
 /// Of the other tensor only the type counts.
-Result typed(BatchCall& call, int) { return call.value(std::size_t{0}); }
+Result typed(CallSamples& call, int) { return call.value(std::size_t{0}); }
 
 // ── Pointwise ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 bool is_number(const Node& node) {
-  const OperatorSchema* schema = overload_of(node);
-  return schema && schema->returns.size() == 1 && !schema->returns[0].type.is_tensor();
+  const Call call = call_of(node);
+  return call && call.schema().returns.size() == 1 && !call.schema().returns[0].type.is_tensor();
 }
 
 /// Operands are aligned at the last dimension; what is shared must not have one for each sample.
-Result pointwise(BatchCall& call) {
+Result pointwise(CallSamples& call) {
   const TensorInfo* made = call.result_info();
   if (!made) return call.no(kUnknownForm);
   const std::size_t rank = made->sizes.size();
@@ -190,7 +190,7 @@ Result pointwise(BatchCall& call) {
 
 struct Row {
   std::string_view name;  ///< without `aten::`; sorted
-  Result (*rule)(BatchCall& call, int parameter);
+  Result (*rule)(CallSamples& call, int parameter);
   int parameter = 0;
 };
 // clang-format off
@@ -205,7 +205,7 @@ constexpr Row kRows[] = {
     {"argmax", along, by_keepdim}, {"argmin", along, by_keepdim}, {"argsort", along, never}, {"avg_pool1d", last, 1},
     {"avg_pool2d", last, 2}, {"avg_pool3d", last, 3}, {"baddbmm", add_product}, {"batch_norm", batch_norm},
     {"bmm", jointly, 2}, {"cat", concatenate}, {"channel_shuffle", first_dim}, {"chunk", along, never},
-    {"col2im", last, 2}, {"concat", concatenate}, {"constant_pad_nd", last_padded, 1}, {"contiguous", keeps},
+    {"col2im", last, 2}, {"constant_pad_nd", last_padded, 1}, {"contiguous", keeps},
     {"conv1d", last, 2}, {"conv2d", last, 3}, {"conv3d", last, 4}, {"conv_transpose1d", last, 2},
     {"conv_transpose2d", last, 3}, {"conv_transpose3d", last, 4}, {"convolution", last_strided, 3},
     {"cumprod", along, never}, {"cumsum", along, never}, {"detach", keeps}, {"dim", asks}, {"dropout", keeps},
@@ -239,8 +239,9 @@ constexpr Row kRows[] = {
 // clang-format on
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::name));
 
-std::string_view name_of(const Node& node) {
-  const std::string_view packet = packet_of(node.target().view());
+std::string_view name_of(const CallSamples& call) {
+  const Symbol name = call.call() ? operator_name(call.call().schema()) : call.node().target();
+  const std::string_view packet = packet_of(name.view());
   constexpr std::string_view kAten = "aten::";
   return packet.starts_with(kAten) ? packet.substr(kAten.size()) : packet;
 }
@@ -252,15 +253,14 @@ const Row* row_of(std::string_view name) {
 
 }  // namespace
 
-Result result_of_batch_call(BatchCall& call) {
-  const OperatorSchema* schema = call.schema();
-  const std::string_view name = name_of(call.node());
+Result result_of_batch_call(CallSamples& call) {
+  const std::string_view name = name_of(call);
   const Row* row = row_of(name);
   if (row && row->rule == times) {  // of numbers; of tensors it is pointwise
     if (const Result number = times(call, 0)) return number;
   }
   const bool writes = effects_of(call.node()).writes;
-  if (schema && schema->traits.pointwise) {
+  if (call.call() && call.call().schema().traits.pointwise) {
     const Result made = pointwise(call);
     if (made && writes && (!name.ends_with('_') || call.value(std::size_t{0}) != *made)) return call.no(kOtherPlaces);
     return made;
@@ -269,8 +269,8 @@ Result result_of_batch_call(BatchCall& call) {
   return row->rule(call, row->parameter);
 }
 
-SampleValue result_of_shared_call(BatchCall& call) {
-  const Row* row = row_of(name_of(call.node()));
+SampleValue result_of_shared_call(CallSamples& call) {
+  const Row* row = row_of(name_of(call));
   const bool of_numbers = row && (row->rule == times || row->rule == divided || row->rule == same_number);
   return of_numbers ? row->rule(call, row->parameter).value_or(SampleValue()) : SampleValue();
 }

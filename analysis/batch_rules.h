@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <optional>
 
-#include <fxgraph/analysis/batch_call.h>
+#include <fxgraph/analysis/call_samples.h>
 
 namespace fx::internal {
 
@@ -21,34 +21,34 @@ struct BatchInput {
   SampleValue at;
   std::size_t rank;
 };
-std::optional<BatchInput> input_of(BatchCall& call);
+std::optional<BatchInput> input_of(CallSamples& call);
 
 /// Computes over the last `count` dimensions, and what else it is given is shared.
-BatchCall::Result over_last(BatchCall& call, std::size_t count);
+CallSamples::Result over_last(CallSamples& call, std::size_t count);
 
 /// Rules of operators that change the form (batch_forms.cc); what the number says, each tells.
 namespace batch_rules {
 /// @{
-BatchCall::Result permute(BatchCall& call, int);
-BatchCall::Result transpose(BatchCall& call, int);
-BatchCall::Result matrix_transpose(BatchCall& call, int);
-BatchCall::Result unsqueeze(BatchCall& call, int);
-BatchCall::Result squeeze(BatchCall& call, int);
-BatchCall::Result reshape(BatchCall& call, int);
-BatchCall::Result flatten(BatchCall& call, int);
-BatchCall::Result expand(BatchCall& call, int);
-BatchCall::Result expand_as(BatchCall& call, int);
-BatchCall::Result concatenate(BatchCall& call, int);
-BatchCall::Result stack(BatchCall& call, int);
-BatchCall::Result item(BatchCall& call, int);
-BatchCall::Result size(BatchCall& call, int);
-BatchCall::Result length(BatchCall& call, int);
-BatchCall::Result asks(BatchCall& call, int);
-BatchCall::Result times(BatchCall& call, int);
-BatchCall::Result divided(BatchCall& call, int);
-BatchCall::Result same_number(BatchCall& call, int);
-BatchCall::Result same_form(BatchCall& call, int);
-BatchCall::Result filled(BatchCall& call, int);
+CallSamples::Result permute(CallSamples& call, int);
+CallSamples::Result transpose(CallSamples& call, int);
+CallSamples::Result matrix_transpose(CallSamples& call, int);
+CallSamples::Result unsqueeze(CallSamples& call, int);
+CallSamples::Result squeeze(CallSamples& call, int);
+CallSamples::Result reshape(CallSamples& call, int);
+CallSamples::Result flatten(CallSamples& call, int);
+CallSamples::Result expand(CallSamples& call, int);
+CallSamples::Result expand_as(CallSamples& call, int);
+CallSamples::Result concatenate(CallSamples& call, int);
+CallSamples::Result stack(CallSamples& call, int);
+CallSamples::Result item(CallSamples& call, int);
+CallSamples::Result size(CallSamples& call, int);
+CallSamples::Result length(CallSamples& call, int);
+CallSamples::Result asks(CallSamples& call, int);
+CallSamples::Result times(CallSamples& call, int);
+CallSamples::Result divided(CallSamples& call, int);
+CallSamples::Result same_number(CallSamples& call, int);
+CallSamples::Result same_form(CallSamples& call, int);
+CallSamples::Result filled(CallSamples& call, int);
 /// @}
 }  // namespace batch_rules
 

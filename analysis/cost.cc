@@ -86,9 +86,18 @@ std::string_view parent_path(std::string_view path) {
   return dot == path.npos ? std::string_view() : path.substr(0, dot);
 }
 
-Symbol packet_symbol(const Node& node) {
-  const OperatorSchema* schema = schema_of(node);
-  return Symbol(packet_of((schema ? schema->target : node.target()).view()));
+/// The operator without its overload, or the function as it is spelt.
+Symbol packet_symbol(const Node& node, const Call& call) {
+  return Symbol(packet_of((call ? operator_name(call.schema()) : node.target()).view()));
+}
+
+/// The nodes among the arguments, in the operator's order.
+template <typename Visit>
+void for_each_operand(const Node& node, const Call& call, Visit&& visit) {
+  if (!call) return node.for_each_input(visit);
+  for (std::size_t i = 0; i < call.schema().arguments.size(); ++i) {
+    if (const Argument* argument = call.argument(i)) for_each_node(*argument, visit);
+  }
 }
 
 /// A kernel that takes its weight and bias packed, by the call that packs them, once for many runs.
@@ -105,14 +114,14 @@ constexpr std::array<PackedKernel, 4> kPackedKernels = {{
 
 bool packs(const Node& node) {
   if (!node.is(Op::call_function)) return false;
-  const Symbol packet = packet_symbol(node);
+  const Symbol packet = packet_symbol(node, call_of(node));
   return std::ranges::any_of(kPackedKernels, [&](const PackedKernel& kernel) { return packet == kernel.pack; });
 }
 
 /// What a call of such a kernel computes, and of which tensors beside its input.
 std::optional<ModuleCall> packed_call(const Node& node, const Shapes& shapes) {
   if (!node.is(Op::call_function) || node.args().size() < 2 || !node.arg(1).is_node()) return std::nullopt;
-  const Symbol packet = packet_symbol(node);
+  const Symbol packet = packet_symbol(node, call_of(node));
   const Node& packed = node.arg(1).node();
   for (const PackedKernel& kernel : kPackedKernels) {
     if (packet != kernel.run || !packs(packed)) continue;
@@ -160,7 +169,8 @@ Cost::Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options)
     if (node.is(Op::call_module) && options.modules) module = options.modules(node);
     inputs.clear();
     std::int64_t parameters = 0, input_bytes = 0;
-    node.for_each_input([&](Node& input) {
+    const Call call = call_of(node);
+    for_each_operand(node, call, [&](const Node& input) {
       for (const TensorInfo& tensor : shapes[input].tensors) inputs.push_back(&tensor);
       if (std::exchange(last_user[input], &node) == &node) return;
       input_bytes += shapes[input].bytes();
@@ -174,8 +184,8 @@ Cost::Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options)
       }
     }
     NodeCost& cost = costs_[node];
-    cost = cost_of_call({node, module ? module->packet : packet_symbol(node), inputs, shapes[node].tensors, input_bytes,
-                         module ? module->parameters.size() : 0});
+    cost = cost_of_call({node, call, module ? module->packet : packet_symbol(node, call), inputs, shapes[node].tensors,
+                         input_bytes, module ? module->parameters.size() : 0});
     if (!cost.known) ++num_unknown_;
     const std::string path = module_path(node);
     tree.add(path, cost);

@@ -3,34 +3,33 @@
 #include <algorithm>
 
 #include <fxgraph/analysis/cost_sequence.h>
-#include <fxgraph/ops/schema.h>
 #include <fxgraph/support/flat_map.h>
 
 namespace fx {
 
 namespace {
 
-using Formula = std::optional<Operations> (*)(const CostCall&);
+using Formula = std::optional<Operations> (*)(const CallShapes&);
 
-double out_numel(const CostCall& c) { return c.outputs.empty() ? 0.0 : numel(c.outputs[0]); }
-double in_numel(const CostCall& c) { return c.inputs.empty() ? 0.0 : numel(*c.inputs[0]); }
+double out_numel(const CallShapes& c) { return c.outputs.empty() ? 0.0 : numel(c.outputs[0]); }
+double in_numel(const CallShapes& c) { return c.inputs.empty() ? 0.0 : numel(*c.inputs[0]); }
 
-const TensorInfo* input(const CostCall& c, std::size_t i) { return i < c.inputs.size() ? c.inputs[i] : nullptr; }
+const TensorInfo* input(const CallShapes& c, std::size_t i) { return i < c.inputs.size() ? c.inputs[i] : nullptr; }
 
 /// Adds the bias, if there is one, to a product of this many macs.
-Operations product(const CostCall& c, double macs, std::size_t bias) {
+Operations product(const CallShapes& c, double macs, std::size_t bias) {
   return {macs, 2 * macs + (input(c, bias) ? out_numel(c) : 0.0)};
 }
 
-bool is_transposed(const CostCall& c) {
+bool is_transposed(const CallShapes& c) {
   if (c.packet.view().find("transpose") != std::string_view::npos) return true;
-  const Argument* transposed = bound_argument(c.node, "transposed");
+  const Argument* transposed = c.call.argument("transposed");
   return transposed && transposed->is_bool() && transposed->as_bool();
 }
 
 // Each output element (of a transposed convolution, each input element) meets one filter: a slice of the weight along
 // its first dimension.
-std::optional<Operations> convolution(const CostCall& c) {
+std::optional<Operations> convolution(const CallShapes& c) {
   const TensorInfo* weight = input(c, 1);
   if (!weight || weight->sizes.size() < 2 || weight->sizes[0] == 0) return std::nullopt;
   const double filter = numel(*weight) / static_cast<double>(weight->sizes[0]);
@@ -38,39 +37,39 @@ std::optional<Operations> convolution(const CostCall& c) {
 }
 
 template <std::size_t Left>
-std::optional<Operations> matrix_product(const CostCall& c) {
+std::optional<Operations> matrix_product(const CallShapes& c) {
   const TensorInfo* left = input(c, Left);
   if (!input(c, Left + 1) || left->sizes.empty()) return std::nullopt;
   const double macs = out_numel(c) * static_cast<double>(left->sizes.back());
   return Operations{macs, 2 * macs + (Left > 0 ? out_numel(c) : 0.0)};
 }
 
-std::optional<Operations> linear(const CostCall& c) {
+std::optional<Operations> linear(const CallShapes& c) {
   const TensorInfo* weight = input(c, 1);
   if (!weight || weight->sizes.empty()) return std::nullopt;
   return product(c, out_numel(c) * static_cast<double>(weight->sizes.back()), 2);
 }
 
 template <std::size_t FirstWeight>
-std::optional<Operations> cell(const CostCall& c) {
+std::optional<Operations> cell(const CallShapes& c) {
   return recurrent_cell(c, FirstWeight);
 }
 template <bool BatchFirst>
-std::optional<Operations> multi_head(const CostCall& c) {
+std::optional<Operations> multi_head(const CallShapes& c) {
   return multi_head_attention(c, BatchFirst);
 }
 
 template <int PerElement>
-std::optional<Operations> per_output(const CostCall& c) {
+std::optional<Operations> per_output(const CallShapes& c) {
   return Operations{0, PerElement * out_numel(c)};
 }
 template <int PerElement>
-std::optional<Operations> per_input(const CostCall& c) {
+std::optional<Operations> per_input(const CallShapes& c) {
   return Operations{0, PerElement * in_numel(c)};
 }
 
-std::optional<Operations> pooling(const CostCall& c) {
-  const Argument* kernel = bound_argument(c.node, "kernel_size");
+std::optional<Operations> pooling(const CallShapes& c) {
+  const Argument* kernel = c.call.argument("kernel_size");
   if (!kernel) return per_input<1>(c);  // a module's: about one visit for each input element
   double window = 1;
   if (kernel->is_int()) {
@@ -174,8 +173,13 @@ Formula formula_for(Symbol packet) {
   return formula ? *formula : nullptr;
 }
 
-std::optional<Operations> operations(const CostCall& c, const OperatorSchema* schema) {
+std::optional<Operations> operations(const CallShapes& c) {
   if (const Formula formula = formula_for(c.packet)) return formula(c);
+  const OperatorSchema* schema = c.call ? &c.call.schema() : nullptr;
+  if (c.node.is(Op::call_module)) {
+    const auto overloads = overloads_of(c.packet);
+    schema = overloads.empty() ? nullptr : overloads.front();
+  }
   if (!schema) return std::nullopt;
   if (schema->traits.pointwise) return per_output<1>(c);
   if (schema->traits.reduction) return per_input<1>(c);
@@ -184,16 +188,11 @@ std::optional<Operations> operations(const CostCall& c, const OperatorSchema* sc
 
 }  // namespace
 
-NodeCost cost_of_call(const CostCall& call) {
+NodeCost cost_of_call(const CallShapes& call) {
   NodeCost cost;
   static const Symbol kGetItem("operator.getitem");
-  const OperatorSchema* schema = schema_of(call.node);
-  if (call.packet == kGetItem || (schema && schema->traits.view)) return cost;
-  if (call.node.is(Op::call_module)) {
-    const auto overloads = overloads_of(call.packet);
-    schema = overloads.empty() ? nullptr : overloads.front();
-  }
-  const auto ops = operations(call, schema);
+  if (call.packet == kGetItem || (call.call && call.call.schema().traits.view)) return cost;
+  const auto ops = operations(call);
   cost.known = ops.has_value() && !call.outputs.empty();
   if (ops) cost.macs = ops->macs, cost.flops = ops->flops;
   for (const TensorInfo& output : call.outputs) cost.bytes_written += output.bytes();

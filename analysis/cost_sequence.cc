@@ -53,7 +53,7 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   return parts;
 }
 
-std::optional<Equation> parse_equation(const CostCall& c) {
+std::optional<Equation> parse_equation(const CallShapes& c) {
   const Argument* text = c.node.args().size() > 0 ? &c.node.args()[0] : nullptr;
   if (!text || !text->is_string()) return std::nullopt;
   std::string equation(text->as_string());
@@ -85,7 +85,7 @@ std::optional<Equation> parse_equation(const CostCall& c) {
 
 }  // namespace
 
-std::optional<Operations> einsum(const CostCall& c) {
+std::optional<Operations> einsum(const CallShapes& c) {
   const std::optional<Equation> equation = parse_equation(c);
   if (!equation) return std::nullopt;
   const auto volume = [&](const std::set<int>& labels) {
@@ -121,11 +121,11 @@ void add_weight(Operations& total, const TensorInfo& weight, double steps) {
 
 }  // namespace
 
-std::optional<Operations> recurrent_layer(const CostCall& c) {
+std::optional<Operations> recurrent_layer(const CallShapes& c) {
   if (c.inputs.empty()) return std::nullopt;
   std::size_t parameters = c.num_parameters;
   for (const char* name : {"params", "weights"}) {
-    if (const Argument* list = bound_argument(c.node, name)) parameters = list->elements().size();
+    if (const Argument* list = c.call.argument(name)) parameters = list->elements().size();
   }
   if (parameters == 0 || parameters >= c.inputs.size()) return std::nullopt;
   const double steps = numel(*c.inputs[0]) / last_size(*c.inputs[0]);
@@ -136,7 +136,7 @@ std::optional<Operations> recurrent_layer(const CostCall& c) {
   return total;
 }
 
-std::optional<Operations> recurrent_cell(const CostCall& c, std::size_t first_weight) {
+std::optional<Operations> recurrent_cell(const CallShapes& c, std::size_t first_weight) {
   if (c.inputs.size() < first_weight + 2) return std::nullopt;
   Operations total;
   for (std::size_t i = first_weight; i < first_weight + 2; ++i) {
@@ -148,7 +148,7 @@ std::optional<Operations> recurrent_cell(const CostCall& c, std::size_t first_we
 
 // ── Attention ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-std::optional<Operations> attention(const CostCall& c) {
+std::optional<Operations> attention(const CallShapes& c) {
   if (c.inputs.size() < 3 || c.outputs.empty()) return std::nullopt;
   const TensorInfo &query = *c.inputs[0], &key = *c.inputs[1], &value = *c.inputs[2];
   if (key.sizes.size() < 2 || value.sizes.empty()) return std::nullopt;
@@ -158,7 +158,7 @@ std::optional<Operations> attention(const CostCall& c) {
   return Operations{macs, 2 * macs + 5 * result / last_size(value) * keys};
 }
 
-std::optional<Operations> multi_head_attention(const CostCall& c, bool batch_first) {
+std::optional<Operations> multi_head_attention(const CallShapes& c, bool batch_first) {
   if (c.inputs.size() < 3) return std::nullopt;
   const TensorInfo &query = *c.inputs[0], &key = *c.inputs[1], &value = *c.inputs[2];
   if (query.sizes.size() < 2 || query.sizes.size() > 3) return std::nullopt;

@@ -5,9 +5,10 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/element.h>
-#include <fxgraph/ops/schema.h>
 
 namespace fx {
 
@@ -112,8 +113,10 @@ void DeadCode::find_unused_outputs(const Shapes* shapes) {
     if (is_dead(node) || !node.is(Op::call_function) || !node.has_users()) continue;
     const Node& first = *node.users().begin();
     if (!taken_element(first)) continue;
-    const OperatorSchema* schema = schema_of(node);
-    std::size_t results = schema && schema->returns.size() > 1 ? schema->returns.size() : 0;
+    const Call call = call_of(node);
+    const std::span<const SchemaReturn> returns =
+        call ? std::span(call.schema().returns) : std::span<const SchemaReturn>();
+    std::size_t results = returns.size() > 1 ? returns.size() : 0;
     if (shapes && (*shapes)[node].tensors.size() > 1) results = (*shapes)[node].tensors.size();
     std::vector<bool> used(results, false);
     bool all_known = true;
@@ -128,11 +131,10 @@ void DeadCode::find_unused_outputs(const Shapes* shapes) {
     }
     for (std::size_t i = 0; all_known && i < results; ++i) {
       if (used[i]) continue;
-      const bool named = schema && i < schema->returns.size() && !schema->returns[i].name.empty();
       findings_.push_back({.kind = DeadFinding::Kind::unused_output,
                            .node = const_cast<Node*>(&node),
                            .output = static_cast<int>(i),
-                           .detail = named ? schema->returns[i].name.str() : std::string()});
+                           .detail = i < returns.size() ? returns[i].name.str() : std::string()});
     }
   }
 }

@@ -31,7 +31,7 @@ bool divides_by_one(const Call& c) {
   return is_number(c.argument("other"), 1.0) && is_absent(c.argument("rounding_mode"));
 }
 bool to_the_one(const Call& c) { return is_number(c.argument("exponent"), 1.0); }
-bool drops_nothing(const Call& c) { return is_bool(c.argument("train"), false) || is_number(c.argument("p"), 0.0); }
+bool drops_nothing(const Call& c) { return !effects_of(c).random; }
 bool same_dimension(const Call& c) {
   const Argument *a = c.argument("dim0"), *b = c.argument("dim1");
   return a && b && a->is_int() && b->is_int() && a->as_int() == b->as_int();

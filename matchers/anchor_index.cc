@@ -58,8 +58,9 @@ std::uint32_t AnchorIndex::root_for(const TargetKey& wanted) {
   if (root != 0) return root;
   root = static_cast<std::uint32_t>(trees_.size());
   trees_.push_back({own, {}, {}});
-  if (const TargetKey packet{wanted.op, Symbol(packet_of(wanted.target.view()))}; key_of(packet) != own)
-    packets_[key_of(packet)] = 1;
+  const std::string_view packet = packet_of(wanted.target.view());
+  if (packet == wanted.target.view()) return root;
+  if (const std::uint64_t every = key_of({wanted.op, Symbol(packet)}); every != own) packets_[every] = 1;
   return root;
 }
 

@@ -32,10 +32,20 @@ std::uint32_t AnchorSweep::label_for(std::uint64_t key) {
   return label;
 }
 
+// The label of what the node calls: kNothing when no question is about it, kUnknown when its target does not say.
+std::uint32_t AnchorSweep::label_of_call(const Node& node) {
+  std::uint32_t& known = label_of_spelling_[AnchorIndex::key(node.op(), node.target())];
+  if (known == 0) {
+    const AnchorIndex::Called called = index_.called(node);
+    const std::uint32_t* label = label_of_.find(called.key);
+    known = 1 + (!called.plain ? kUnknown : label ? *label : kNothing);
+  }
+  return known - 1;
+}
+
 const std::vector<std::uint32_t>& AnchorSweep::candidates(const Node& node) {
-  const AnchorIndex::Called called = index_.called(node);
-  const std::uint32_t* label = called.plain ? label_of_.find(called.key) : nullptr;
-  const std::uint32_t state = !called.plain ? kUnknown : label ? state_of(*label, node) : kNothing;
+  const std::uint32_t label = label_of_call(node);
+  const std::uint32_t state = label == kUnknown || label == kNothing ? label : state_of(label, node);
   states_of_nodes_[node.id()] = state;
   if (state == kNothing) return index_.anywhere_;
   if (state != kUnknown) return states_[state].ids;

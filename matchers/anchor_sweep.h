@@ -21,7 +21,7 @@ class AnchorSweep {
   const std::vector<std::uint32_t>& candidates(const Node& node);
 
  private:
-  static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
+  static constexpr std::uint32_t kUnknown = ~std::uint32_t{0} - 1;
   static constexpr std::uint32_t kNothing = 0;  // the state of what no question is about
   static constexpr std::size_t kMostStates = 1 << 16;
 
@@ -38,6 +38,7 @@ class AnchorSweep {
   };
 
   std::uint32_t label_for(std::uint64_t key);
+  std::uint32_t label_of_call(const Node& node);
   std::uint32_t state_of(std::uint32_t label, const Node& node);
   std::uint32_t learn(std::uint32_t label, const Node& node);
   std::uint32_t state_with(std::uint32_t label, const Node& node);
@@ -49,6 +50,7 @@ class AnchorSweep {
   const AnchorIndex& index_;
   std::vector<std::uint32_t> states_of_nodes_;  // by id
   FlatMap<std::uint32_t> label_of_;             // opcode and target -> the label's number, which is its first state
+  FlatMap<std::uint32_t> label_of_spelling_;    // as nodes have it -> 1 + what label_of_call says
   std::vector<Label> labels_;
   std::vector<State> states_;
   FlatMap<std::uint32_t> steps_;                              // state and the next operand's state -> state

@@ -80,7 +80,7 @@ PatternFacts::PatternFacts(std::shared_ptr<const PatternData> data, const FindOp
     if (node.targets.is_finite() && node.targets.spellings().empty() && names.size() == 1 && any_type) {
       own.single = names[0];
       own.fixed_plan = true;
-      fixed_plans[i] = make_plan(i, node.op == Op::call_function ? find_schema(own.single) : nullptr);
+      fixed_plans[i] = make_plan(i, node.op == Op::call_function ? find_overload(own.single) : nullptr);
     } else if (node.op != Op::call_function) {
       own.fixed_plan = true;
       fixed_plans[i] = make_plan(i, nullptr);
@@ -94,8 +94,7 @@ CompiledPattern::CompiledPattern(std::shared_ptr<const PatternFacts> facts, cons
       pattern_(facts_->pattern.get()),
       hot_(facts_->hot.data()),
       fixed_plans_(facts_->fixed_plans.data()),
-      options_(options),
-      fits_(facts_->size()) {
+      options_(options) {
   facts_->check(options);
 }
 
@@ -113,7 +112,8 @@ void PatternFacts::check(const FindOptions& options) const {
 // ── What nodes call ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 Fit CompiledPattern::fit(std::uint32_t call, const Node& node) {
-  std::uint8_t& known = fits_[call][(static_cast<std::uint64_t>(node.op()) << 32) | node.target().id()];
+  std::uint8_t& known =
+      fits_[(std::uint64_t{call} << 40) | (static_cast<std::uint64_t>(node.op()) << 32) | node.target().id()];
   if (known == 0) {
     Fit fit = facts_->fit(call, node.op(), node.target());
     if (fit != Fit::no && !accepts_type(this->node(call).types, node.target())) fit = Fit::no;
@@ -136,17 +136,17 @@ const Call& CompiledPattern::called(const Node& node) const {
   if (options_.calls) {
     if (const Call* known = options_.calls->translated(node)) return *known;
   }
-  if (const std::uint64_t revision = node.graph().revision(); revision != calls_revision_) {
+  if (const std::uint64_t revision = node.graph().revision(); !calls_ || revision != calls_revision_) {
     calls_of_ = {};
-    calls_.clear();
+    calls_ = std::make_unique<std::deque<Call>>();
     calls_revision_ = revision;
   }
   std::uint32_t& position = calls_of_[node.id()];
   if (position == 0) {
-    calls_.push_back(call_of(node));
-    position = static_cast<std::uint32_t>(calls_.size());
+    calls_->push_back(call_of(node));
+    position = static_cast<std::uint32_t>(calls_->size());
   }
-  return calls_[position - 1];
+  return (*calls_)[position - 1];
 }
 
 /// `torch.nn.modules.conv.Conv2d` is also a `Conv2d`.
@@ -169,14 +169,13 @@ bool CompiledPattern::may_be(std::uint32_t index, const Node& node) {
 
 GivenOperands CompiledPattern::other_operands(std::uint32_t call, const Node& node) {
   GivenOperands found{fixed_plans_[call], node.args(), node.kwargs()};
-  const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
-  if (hot_[call].op == Op::call_function &&
-      (fit(call, node) == Fit::asked || this->node(call).targets.is_spelt(node.target()))) {
-    if (const Call& known = called(node)) {
-      schema = &known.schema();
-      found.args = known.args();
-      found.kwargs = known.kwargs();
-    }
+  const bool by_meaning = hot_[call].op == Op::call_function &&
+                          (fit(call, node) == Fit::asked || this->node(call).targets.is_spelt(node.target()));
+  const Call meant = by_meaning ? called(node) : is_spelt_as_operator(node) ? call_of(node) : Call();
+  const OperatorSchema* schema = meant ? &meant.schema() : nullptr;
+  if (schema) {
+    found.args = meant.args();
+    found.kwargs = meant.kwargs();
   }
   const std::uint64_t id = (std::uint64_t{call} << 32) | (schema ? schema->target : node.target()).id();
   auto known = other_plans_.find(id);
@@ -221,8 +220,7 @@ void PatternFacts::add_direct_children(std::uint32_t call, std::uint32_t index) 
 }
 
 /// Adds what a call or alternatives of calls are written as in the graph; false when that takes more than the target.
-bool PatternFacts::keys_of(std::uint32_t index, const std::vector<TargetKey>& present,
-                           std::vector<TargetKey>& keys) const {
+bool PatternFacts::keys_of(std::uint32_t index, const PresentCalls& present, std::vector<TargetKey>& keys) const {
   const PatternNode& test = node(index);
   if (test.kind == PatternKind::one_of) {
     return std::ranges::all_of(test.args, [&](std::uint32_t arg) { return keys_of(arg, present, keys); });
@@ -235,35 +233,37 @@ bool PatternFacts::keys_of(std::uint32_t index, const std::vector<TargetKey>& pr
     for (const Symbol name : test.targets.names()) add({test.op, name});
     return true;
   }
-  for (const TargetKey& key : present) {
+  for (const TargetKey& key : present.keys) {
     if (test.targets.accepts_all() ? key.op == test.op : fit(index, key.op, key.target) != Fit::no) add(key);
   }
   return true;
 }
 
-std::size_t PatternFacts::count(const Graph& graph, std::uint32_t index, const std::vector<TargetKey>& present,
-                                std::vector<TargetKey>& keys) const {
+std::size_t PatternFacts::count(const PresentCalls& present, std::uint32_t index, std::vector<TargetKey>& keys) const {
   if (!keys_of(index, present, keys)) {
     keys.clear();
-    return graph.size();
+    return present.graph.size();
   }
   std::size_t sum = 0;
-  for (const TargetKey& key : keys) sum += graph.count(key.op, key.target);
+  for (const TargetKey& key : keys) sum += present.graph.count(key.op, key.target);
   return sum;
 }
 
-SearchPlan PatternFacts::plan(const Graph& graph, std::uint32_t anchor) const {
-  SearchPlan plan;
-  std::vector<TargetKey> present;  // the calls of the graph
+PresentCalls::PresentCalls(const Graph& searched) : graph(searched) {
+  keys.reserve(16);
   graph.any_target([&](Op op, Symbol target) {
-    if (is_function_or_method(op)) present.push_back({op, target});
+    if (is_function_or_method(op)) keys.push_back({op, target});
     return false;
   });
+}
+
+SearchPlan PatternFacts::plan(const PresentCalls& present, std::uint32_t anchor) const {
+  SearchPlan plan;
   for (std::uint32_t i = static_cast<std::uint32_t>(size());
        i-- > 0;) {  // of equally rare ones the nearest to a result
     if (!required[i] || !only_calls(*pattern, i)) continue;
     std::vector<TargetKey> keys;
-    const std::size_t candidates = count(graph, i, present, keys);
+    const std::size_t candidates = count(present, i, keys);
     plan.impossible |= candidates == 0;
     if (!direct[i]) continue;
     const bool better = anchor == kNoPattern ? plan.anchor == kNoPattern || candidates < plan.candidates : i == anchor;

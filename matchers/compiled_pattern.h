@@ -72,6 +72,13 @@ struct SearchPlan {
   std::vector<PlanStep> steps;
 };
 
+/// The functions and methods that a graph calls, each spelling once: what the patterns of a set have in common.
+struct PresentCalls {
+  explicit PresentCalls(const Graph& searched);
+  const Graph& graph;
+  std::vector<TargetKey> keys;
+};
+
 /// What the search would otherwise work out anew for each graph. Made once, read by any number of searches and threads;
 /// O(pattern).
 struct PatternFacts {
@@ -122,7 +129,7 @@ struct PatternFacts {
   }
   /// Picks the rarest operator that must be there as the anchor, and orders what follows. O(pattern² + distinct targets
   /// of the graph · pattern) at worst.
-  SearchPlan plan(const Graph& graph, std::uint32_t anchor = kNoPattern) const;
+  SearchPlan plan(const PresentCalls& present, std::uint32_t anchor = kNoPattern) const;
 
  private:
   void find_direct();
@@ -130,9 +137,8 @@ struct PatternFacts {
   void for_each_bound(std::uint32_t index, Visit&& visit) const;
   void add_direct_children(std::uint32_t call, std::uint32_t index);
   bool may_be_counterpart(std::uint32_t call, const OperatorSchema& schema, std::size_t at) const;
-  bool keys_of(std::uint32_t index, const std::vector<TargetKey>& present, std::vector<TargetKey>& keys) const;
-  std::size_t count(const Graph& graph, std::uint32_t index, const std::vector<TargetKey>& present,
-                    std::vector<TargetKey>& keys) const;
+  bool keys_of(std::uint32_t index, const PresentCalls& present, std::vector<TargetKey>& keys) const;
+  std::size_t count(const PresentCalls& present, std::uint32_t index, std::vector<TargetKey>& keys) const;
   void reach(std::uint32_t index, std::vector<bool>& reached) const;
   bool next_step(const std::vector<bool>& reached, PlanStep& step) const;
 };
@@ -181,7 +187,6 @@ class CompiledPattern {
       return {fixed_plans_[call], node.args(), node.kwargs()};
     return other_operands(call, node);
   }
-  SearchPlan plan(const Graph& graph, std::uint32_t anchor = kNoPattern) const { return facts_->plan(graph, anchor); }
 
  private:
   GivenOperands other_operands(std::uint32_t call, const Node& node);
@@ -194,10 +199,10 @@ class CompiledPattern {
   const PatternFacts::Hot* hot_;
   const OperandPlan* fixed_plans_;
   const FindOptions& options_;
-  std::vector<FlatMap<std::uint8_t>> fits_;  // by pattern node: opcode and target -> Fit
+  FlatMap<std::uint8_t> fits_;  // pattern node, opcode and target -> Fit
   std::unordered_map<std::uint64_t, OperandPlan> other_plans_;
-  mutable FlatMap<std::uint32_t> calls_of_;  // node -> position in calls_
-  mutable std::deque<Call> calls_;
+  mutable FlatMap<std::uint32_t> calls_of_;          // node -> position in calls_
+  mutable std::unique_ptr<std::deque<Call>> calls_;  // made when the first is asked for
   mutable std::uint64_t calls_revision_ = 0;
 };
 

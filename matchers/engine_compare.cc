@@ -195,8 +195,9 @@ Value value_of(const Argument* argument) { return argument ? Value{argument->nod
 bool others_are_default(const GivenOperands& given) {
   const OperandPlan& plan = given.plan;
   if (!plan.schema) return true;
+  const Call call(*plan.schema, given.args, given.kwargs);
   for (std::size_t i = 2; i < plan.schema->arguments.size(); ++i) {
-    const Argument* value = bound_argument(*plan.schema, given.args, given.kwargs, i);
+    const Argument* value = call.argument(i);
     const std::optional<Argument>& standard = plan.schema->arguments[i].default_value;
     if (!standard || !same_argument(plan.schema->arguments[i].type, *value, *standard)) return false;
   }
@@ -271,8 +272,8 @@ bool Engine::match_operands(std::uint32_t pattern, Node& node, const GivenOperan
     if (position < args.size()) {
       argument = &args[position];
     } else if (plan.schema) {
-      argument = position < plan.schema->arguments.size() ? bound_argument(*plan.schema, args, given.kwargs, position)
-                                                          : nullptr;
+      if (position < plan.schema->arguments.size())
+        argument = Call(*plan.schema, args, given.kwargs).argument(position);
     } else {
       argument = given.kwargs.find(operand.keyword);
     }

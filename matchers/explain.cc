@@ -116,7 +116,7 @@ class Explainer {
   Explainer(const Graph& graph, const Pattern& pattern, const FindOptions& options, std::uint32_t anchor)
       : options_(options),
         program_(internal::PatternAccess::shared(pattern), options),
-        plan_(program_.plan(graph, anchor)),
+        plan_(program_.facts().plan(PresentCalls(graph), anchor)),
         engine_(program_, graph, options, stats_) {
     engine_.set_plan(plan_);
   }

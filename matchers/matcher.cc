@@ -17,13 +17,13 @@ std::string_view to_string(SearchStop stop) {
 
 namespace internal {
 
-Search::Search(std::shared_ptr<const PatternData> pattern, const Graph& graph, const FindOptions& options,
+Search::Search(std::shared_ptr<const PatternData> pattern, const PresentCalls& present, const FindOptions& options,
                std::vector<bool>& claimed)
-    : graph_(graph),
+    : graph_(present.graph),
       options_(options),
       program_(std::move(pattern), options),
-      plan_(program_.plan(graph)),
-      engine_(program_, graph, options, stats_),
+      plan_(program_.facts().plan(present)),
+      engine_(program_, graph_, options, stats_),
       claimed_(claimed) {
   engine_.set_plan(plan_);
 }
@@ -152,7 +152,7 @@ void apply_overlap(std::vector<Match>& matches, const FindOptions& options, cons
 
 std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOptions& options) {
   std::vector<bool> claimed;
-  internal::Search search(internal::PatternAccess::shared(pattern), graph, options, claimed);
+  internal::Search search(internal::PatternAccess::shared(pattern), internal::PresentCalls(graph), options, claimed);
   search.try_all();
   if (options.stats) *options.stats = search.stats();
   internal::apply_overlap(search.matches, options, graph);
@@ -172,7 +172,7 @@ struct NodeMatcher::State {
   State(const Graph& graph, const Pattern& pattern, const FindOptions& given)
       : options(given),
         program(internal::PatternAccess::shared(pattern), options),
-        plan(program.plan(graph, internal::PatternAccess::of(pattern).anchor)),
+        plan(program.facts().plan(internal::PresentCalls(graph), internal::PatternAccess::of(pattern).anchor)),
         engine(program, graph, options, stats) {
     engine.set_plan(plan);
   }

@@ -49,19 +49,24 @@ Fit PatternFacts::fit(std::uint32_t call, Op op, Symbol target) const {
   if (test.op != op && !(test.op == Op::call_function && op == Op::call_method)) return Fit::no;
   if (!is_function_or_method(op)) return targets.contains(target) ? Fit::written : Fit::no;
   if (test.op == op && targets.is_spelt(target)) return Fit::written;
-  const Overloads& candidates = candidate_overloads(op, target);
-  const auto may_mean = [&](const OperatorSchema* schema) {
-    const TargetInfo& info = target_info(schema->target);
-    return has_operator(test, info) || targets.contains(schema->target) ||
-           std::ranges::any_of(info.counterparts,
+  const TargetInfo& info = target_info(target);
+  const auto may_be_number = [&](const TargetInfo& called) {
+    return std::ranges::any_of(called.counterparts,
                                [&](const Counterpart& other) { return has(test.operators, other.name); });
   };
+  if (op == Op::call_function && info.exact) {
+    if (has_operator(test, info) || targets.contains(target)) return Fit::written;
+    return may_be_number(info) ? Fit::asked : Fit::no;
+  }
+  const auto may_mean = [&](const OperatorSchema* schema) {
+    const TargetInfo& called = target_info(schema->target);
+    return has_operator(test, called) || targets.contains(schema->target) || may_be_number(called);
+  };
+  const Overloads& candidates = candidate_overloads(op, target);
   if (test.op == Op::call_function && std::ranges::any_of(candidates, may_mean)) return Fit::asked;
   if (test.op == op && targets.contains(target)) return Fit::written;
-  const TargetInfo& info = target_info(target);
   if (!candidates.empty() || op != Op::call_function || !info.schema) return Fit::no;
-  if (has_operator(test, info)) return Fit::written;
-  return may_mean(info.schema) ? Fit::asked : Fit::no;
+  return has_operator(test, info) ? Fit::written : may_mean(info.schema) ? Fit::asked : Fit::no;
 }
 
 bool PatternFacts::names_of(std::uint32_t index, std::vector<TargetKey>& names) const {

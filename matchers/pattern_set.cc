@@ -48,9 +48,10 @@ std::vector<SetMatch> PatternSet::find(const Graph& graph, const FindOptions& op
   std::vector<std::unique_ptr<Search>> searches;
   internal::AnchorIndex index;
   bool any = false;
+  const internal::PresentCalls present(graph);
   for (std::uint32_t i = 0; i < patterns_.size(); ++i) {
     searches.push_back(
-        std::make_unique<Search>(internal::PatternAccess::shared(patterns_[i]), graph, options, claimed));
+        std::make_unique<Search>(internal::PatternAccess::shared(patterns_[i]), present, options, claimed));
     index.add(i, searches.back()->program().facts(), searches.back()->plan());
     any |= !searches.back()->plan().impossible;
   }

@@ -21,8 +21,9 @@ struct Escape {
 /// Tries one pattern at one anchor after the other and keeps what the options ask for.
 class Search {
  public:
-  /// `claimed` marks the nodes of kept matches under Overlap::first; searches that share it keep disjoint matches.
-  Search(std::shared_ptr<const PatternData> pattern, const Graph& graph, const FindOptions& options,
+  /// In the graph that `present` is about. `claimed` marks the nodes of kept matches under Overlap::first; searches
+  /// that share it keep disjoint matches.
+  Search(std::shared_ptr<const PatternData> pattern, const PresentCalls& present, const FindOptions& options,
          std::vector<bool>& claimed);
   Search(const Search&) = delete;
 

@@ -79,7 +79,7 @@ bool TargetSet::contains(Symbol target) const {
     if (name == target) return true;
   }
   if (!tags_.empty()) {
-    if (const OperatorSchema* schema = find_schema(target)) {
+    if (const OperatorSchema* schema = find_overload(target)) {
       for (const Tag tag : tags_) {
         if (has_tag(schema->traits, tag)) return true;
       }

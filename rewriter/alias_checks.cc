@@ -4,7 +4,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/matchers/pattern_access.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/bounded_walk.h>
 #include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/legality.h>
@@ -137,13 +137,13 @@ Verdict check_later_writes(const Site& site, const Node& old, const Values& now,
 
 /// `reshape` and the like: a view where the strides allow it.
 bool may_copy(const Node& node) {
-  const OperatorSchema* schema = schema_of(node);
-  return schema && schema->traits.may_copy;
+  const Call call = call_of(node);
+  return call && call.schema().traits.may_copy;
 }
 
 bool is_detach(const Node& node) {
-  const OperatorSchema* schema = schema_of(node);
-  return schema && packet_of(schema->target.view()) == "aten::detach";
+  const Call call = call_of(node);
+  return call && packet_of(call.schema().target.view()) == "aten::detach";
 }
 
 bool writes_to(const Node& call, const Node& value, const EffectIndex& effects) {
@@ -223,20 +223,20 @@ Verdict check_returned(const Node& old, const Node& result, const EffectIndex& e
 }
 
 /// Whether what it gives may be its argument itself: `contiguous`, dropout in evaluation, what is written in place.
-bool may_forward(const Node& call, const EffectIndex& effects) {
+bool may_forward(const Node& node, const EffectIndex& effects) {
   constexpr std::array<std::string_view, 3> kNewTensors = {"aten::ravel", "aten::reshape", "aten::reshape_as"};
-  const OperatorSchema* schema = schema_of(call);
-  if (!schema || effects.of(call).writes || std::ranges::any_of(schema->arguments, &SchemaArgument::hidden_alias))
-    return effects.of(call).may_alias;
-  return schema->traits.may_copy &&
-         std::ranges::find(kNewTensors, packet_of(schema->target.view())) == kNewTensors.end();
+  const Call call = call_of(node);
+  if (!call || effects.of(node).writes || std::ranges::any_of(call.schema().arguments, &SchemaArgument::hidden_alias))
+    return effects.of(node).may_alias;
+  return call.schema().traits.may_copy &&
+         std::ranges::find(kNewTensors, packet_of(call.schema().target.view())) == kNewTensors.end();
 }
 
 /// A view is a tensor of its own, whose sizes the caller may change (`unsqueeze_`): it does not become an input, a
 /// parameter or another result.
 Verdict check_own_tensor(const Node& old, const Node& result, std::span<Node* const> made, const EffectIndex& effects) {
-  const OperatorSchema* schema = schema_of(old);
-  if (!schema || !schema->traits.view || may_forward(old, effects)) return {};
+  const Call call = call_of(old);
+  if (!call || !call.schema().traits.view || may_forward(old, effects)) return {};
   if (std::ranges::find(made, &result) != made.end() && !may_forward(result, effects)) return {};
   const auto readers = [&](const Node& value, auto&& visit) {
     for (const Node& user : value.users()) {
@@ -264,8 +264,8 @@ const Node* overlapping_view(const Node& value, const EffectIndex& effects, cons
       "aten::expand_as",  "aten::meshgrid",          "aten::unfold"};
   const Node* found = unknown;
   const auto overlaps = [&](const Node& one) {
-    const OperatorSchema* schema = schema_of(one);
-    if (!schema || std::ranges::find(kOverlapping, packet_of(schema->target.view())) == kOverlapping.end())
+    const Call call = call_of(one);
+    if (!call || std::ranges::find(kOverlapping, packet_of(call.schema().target.view())) == kOverlapping.end())
       return false;
     found = &one;
     return true;

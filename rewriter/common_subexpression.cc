@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <fxgraph/ir/node_map.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/legality.h>
@@ -33,7 +33,7 @@ class Versions {
   bool ever_restructured(const Node& node) const {
     return any_write_ && index_.is_restructured(index_.alias_class(node));
   }
-  /// Calls `visit` with the version of each thing that the call reads, in a fixed order.
+  /// Calls `visit` with the version of each thing that the call reads.
   template <typename Visit>
   void for_each_read(const Node& node, Visit&& visit) {
     if (!any_write_) return;
@@ -54,58 +54,63 @@ class Versions {
   std::uint32_t mode_ = 0;
 };
 
-// Reads a call's arguments in the order of its schema, commutative operands in a fixed order.
-class BoundCall {
- public:
-  explicit BoundCall(const Node& node) : node_(node), schema_(overload_of(node)) {
-    if (schema_ && !binds_all()) schema_ = nullptr;
-    if (schema_ && may_swap(schema_->traits) && node.args().size() >= 2 && node.args()[0].is_node() &&
-        node.args()[1].is_node() && rest_is_default()) {
-      swapped_ = node.args()[1].node().id() < node.args()[0].node().id();
-    }
-  }
-  std::size_t size() const { return schema_ ? schema_->arguments.size() : node_.args().size() + node_.kwargs().size(); }
-  const Argument* at(std::size_t i) const {
-    if (schema_) return bound_argument(*schema_, node_, swapped_ && i < 2 ? 1 - i : i);
-    return i < node_.args().size() ? &node_.args()[i] : &node_.kwargs().value(i - node_.args().size());
-  }
-  /// What the call takes first, as it is written.
-  const Argument* first() const {
-    return schema_ && !schema_->arguments.empty() ? bound_argument(*schema_, node_, 0) : nullptr;
-  }
-  // Without a schema keyword names take part as they stand.
-  std::uint32_t name_at(std::size_t i) const {
-    if (schema_ || i < node_.args().size()) return 0;
-    return node_.kwargs().name(i - node_.args().size()).id();
-  }
+// A call that does not fit the overload it names is compared as it is written.
+bool binds_all(const Call& call) {
+  const OperatorSchema& schema = call.schema();
+  if (schema.varargs || call.args().size() > schema.arguments.size()) return false;
+  const KwargSpan kwargs = call.kwargs();
+  return std::all_of(kwargs.begin(), kwargs.end(), [&](const auto& each) { return schema.index_of(each.name) >= 0; });
+}
 
- private:
-  // A call that does not fit the overload it names is compared as it is written.
-  bool binds_all() const {
-    if (schema_->varargs || node_.args().size() > schema_->arguments.size()) return false;
-    for (std::size_t i = 0; i < node_.kwargs().size(); ++i) {
-      if (schema_->index_of(node_.kwargs().name(i)) < 0) return false;
-    }
-    return true;
+// x + 2 y is not y + 2 x.
+bool rest_is_default(const Call& call) {
+  if (call.args().size() == 2 && call.kwargs().empty()) return true;
+  const std::vector<SchemaArgument>& wanted = call.schema().arguments;
+  for (std::size_t i = 2; i < wanted.size(); ++i) {
+    const std::optional<Argument>& standard = wanted[i].default_value;
+    if (!standard || !same_argument(wanted[i].type, *call.argument(i), *standard)) return false;
   }
+  return true;
+}
 
-  static bool may_swap(const OperatorTraits& traits) { return traits.commutative && !traits.zeros_by_order; }
+bool may_swap(const Call& call) {
+  const OperatorTraits& traits = call.schema().traits;
+  return traits.commutative && !traits.zeros_by_order && call.args().size() >= 2 && call.args()[0].is_node() &&
+         call.args()[1].is_node() && rest_is_default(call);
+}
 
-  // x + 2 y is not y + 2 x.
-  bool rest_is_default() const {
-    if (node_.args().size() == 2 && node_.kwargs().empty()) return true;
-    for (std::size_t i = 2; i < schema_->arguments.size(); ++i) {
-      const Argument* given = bound_argument(*schema_, node_, i);
-      const std::optional<Argument>& standard = schema_->arguments[i].default_value;
-      if (!standard || !same_argument(schema_->arguments[i].type, *given, *standard)) return false;
-    }
-    return true;
+// A call that is compared as it is written counts as none.
+Call bound_call(const Node& node) {
+  Call call = call_of(node);
+  return call && binds_all(call) ? call : Call();
+}
+
+// Commutative operands count in a fixed order.
+bool is_swapped(const Call& call) { return may_swap(call) && call.args()[1].node().id() < call.args()[0].node().id(); }
+const Argument* argument_at(const Call& call, bool swapped, std::size_t i) {
+  return call.argument(swapped && i < 2 ? 1 - i : i);
+}
+
+bool same_calls(const Node& a, const Node& b) {
+  const Call left = bound_call(a), right = bound_call(b);
+  if (!left != !right) return false;
+  if (!left) {
+    return a.op() == b.op() && a.target() == b.target() && std::ranges::equal(a.args(), b.args()) &&
+           a.kwargs().to_vector() == b.kwargs().to_vector();
   }
+  if (&left.schema() != &right.schema()) return false;
+  const bool left_swapped = is_swapped(left), right_swapped = is_swapped(right);
+  for (std::size_t i = 0; i < left.schema().arguments.size(); ++i) {
+    const Argument *x = argument_at(left, left_swapped, i), *y = argument_at(right, right_swapped, i);
+    if (x && y ? *x != *y : x != y) return false;
+  }
+  return true;
+}
 
-  const Node& node_;
-  const OperatorSchema* schema_;
-  bool swapped_ = false;
-};
+// What the call takes first, or null.
+const Argument* first_of(const Call& call) {
+  return call && !call.schema().arguments.empty() ? call.argument(0) : nullptr;
+}
 
 class Eliminator {
  public:
@@ -141,8 +146,9 @@ class Eliminator {
 
   // The elements of `y + x` lie as those of y do.
   bool keeps_layout(const Node& node, const Node& earlier) const {
-    const Argument *first = BoundCall(node).first(), *other = BoundCall(earlier).first();
-    return !first || *first == *other || !internal::check_layout(node, true, sets_.index());
+    const Call call = call_of(node), other = call_of(earlier);
+    const Argument* first = first_of(call);
+    return !first || *first == *first_of(other) || !internal::check_layout(node, true, sets_.index());
   }
 
   // A call that this one may be replaced by, or null; then it is remembered for later ones where that is needed.
@@ -214,25 +220,30 @@ class Eliminator {
   }
 
   std::uint64_t hash(const Node& node) {
-    std::uint64_t seed = (static_cast<std::uint64_t>(node.op()) << 32) | node.target().id();
-    const BoundCall call(node);
-    for (std::size_t i = 0; i < call.size(); ++i) {
-      if (const Argument* argument = call.at(i)) hash_argument(seed, *argument);
-      seed += call.name_at(i);
+    const Call call = bound_call(node);
+    const bool swapped = call && is_swapped(call);
+    std::uint64_t seed =
+        call ? call.schema().target.id() : (static_cast<std::uint64_t>(node.op()) << 32) | node.target().id();
+    for (std::size_t i = 0; call && i < call.schema().arguments.size(); ++i) {
+      if (const Argument* argument = argument_at(call, swapped, i)) hash_argument(seed, *argument);
     }
-    sets_.for_each_read(node, [&](std::uint32_t version) { seed = (seed ^ version) * 0x9E3779B97F4A7C15ull; });
+    if (!call) {
+      for (const Argument& argument : node.args()) hash_argument(seed, argument);
+      for (const auto& [name, argument] : node.kwargs()) {
+        hash_argument(seed, argument);
+        seed += name.id();
+      }
+    }
+    sets_.for_each_read(node, [&](std::uint32_t version) {  // in any order
+      const std::uint64_t mixed = version * 0xD6E8FEB86659FD93ull;
+      seed += mixed ^ (mixed >> 32);
+    });
     return seed == FlatMap<int>::kEmptyKey ? 0 : seed;
   }
 
   // Hashes of unequal calls may collide: compare. The versions read by the earlier call are kept beside it.
   bool same(const Node& a, const Node& b) {
-    if (a.op() != b.op() || a.target() != b.target()) return false;
-    const BoundCall left(a), right(b);
-    if (left.size() != right.size()) return false;
-    for (std::size_t i = 0; i < left.size(); ++i) {
-      const Argument *x = left.at(i), *y = right.at(i);
-      if (left.name_at(i) != right.name_at(i) || !x != !y || (x && !(*x == *y))) return false;
-    }
+    if (!same_calls(a, b)) return false;
     if (versions_of(b) != std::as_const(versions_)[a]) return false;
     // Two results stay two; but two views of one value, or two reads of an attribute, share storage as it is. Each of
     // the views is a tensor, whose sizes a caller who has both may change.
@@ -244,6 +255,7 @@ class Eliminator {
   std::vector<std::uint32_t> versions_of(const Node& node) {
     std::vector<std::uint32_t> versions;
     sets_.for_each_read(node, [&](std::uint32_t version) { versions.push_back(version); });
+    std::ranges::sort(versions);  // spellings differ in the order in which they take things
     return versions;
   }
   void remember_versions(const Node& node) {

@@ -17,10 +17,11 @@ bool has_conditions(const Pattern& pattern) {
 CompiledRules::CompiledRules(const RuleSet& rules, const FindOptions& find, const Graph& graph) : rules_(rules) {
   rules_.validate();
   entries_.reserve(rules_.size());
+  const PresentCalls present(graph);
   for (std::uint32_t i = 0; i < rules_.size(); ++i) {
     const Rule& rule = rules_[i];
     auto facts = std::make_shared<const PatternFacts>(PatternAccess::shared(rule.pattern), find);
-    SearchPlan plan = facts->plan(graph);
+    SearchPlan plan = facts->plan(present);
     // An operator that is not there may come with a rewrite.
     plan.impossible = false;
     index_.add(i, *facts, plan);

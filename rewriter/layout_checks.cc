@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx::internal {
 
@@ -62,11 +62,11 @@ bool is_preserve(const Argument& format) {
 }
 
 /// The memory format that the call names, if it does.
-const Argument* named_format(const Node& node, const OperatorSchema& schema) {
-  const Argument* format = node.kwarg(kFormat);
+const Argument* named_format(const Call& call) {
+  const Argument* format = call.kwargs().find(kFormat);
   // Where there is none by that name, the index is beyond all.
-  const auto index = static_cast<std::size_t>(schema.index_of(kFormat));
-  if (!format && index < std::min(node.args().size(), schema.num_positional())) format = &node.args()[index];
+  const auto index = static_cast<std::size_t>(call.schema().index_of(kFormat));
+  if (!format && index < std::min(call.args().size(), call.schema().num_positional())) format = &call.args()[index];
   return format && !format->is_none() ? format : nullptr;
 }
 
@@ -86,9 +86,9 @@ class LayoutReaders {
       const bool shared = (effects_.escapes(*open[next]) || is_written(*open[next])) && !has_one_reader(*open[next]);
       for (const Node& user : open[next]->users()) {
         if (user.is(Op::output)) continue;
-        const OperatorSchema* schema = schema_of(user);
-        if (reads(user, schema, shared)) return &user;
-        const bool anew = schema && is_contiguous(*schema);
+        const Call call = call_of(user);
+        if (call && reads(user, call, shared)) return &user;
+        const bool anew = call && is_contiguous(call.schema());
         if (reordered ? anew : !effects_.may_share(user, *open[next])) continue;
         if (open.size() == kMost) return &value;
         if (std::ranges::find(open, &user) == open.end()) open.push_back(&user);
@@ -119,14 +119,14 @@ class LayoutReaders {
     }
     return false;
   }
-  bool reads(const Node& user, const OperatorSchema* schema, bool shared) const {
-    if (!schema) return false;
-    const std::string_view packet = packet_of(schema->target.view());
+  bool reads(const Node& user, const Call& call, bool shared) const {
+    const OperatorSchema& schema = call.schema();
+    const std::string_view packet = packet_of(schema.target.view());
     // It raises of what is not contiguous.
-    const Argument* format = packet == "aten::contiguous" ? named_format(user, *schema) : nullptr;
+    const Argument* format = packet == "aten::contiguous" ? named_format(call) : nullptr;
     if (format && is_preserve(*format)) return true;
-    return (!dense_ && is_among(kViews, packet)) || is_among(kReaders, packet) || schema->traits.reads_layout() ||
-           effects_.of(user).random || (shared && schema->traits.may_copy) || overwrites_operand(user, *schema);
+    return (!dense_ && is_among(kViews, packet)) || is_among(kReaders, packet) || schema.traits.reads_layout() ||
+           effects_.of(user).random || (shared && schema.traits.may_copy) || overwrites_operand(user, schema);
   }
   /// `addmm_(w, w, x)`: what is multiplied is overwritten meanwhile, in an order that the kernel chooses by strides.
   bool overwrites_operand(const Node& user, const OperatorSchema& schema) const {
@@ -159,29 +159,42 @@ Layout layout_of(const OperatorSchema& schema) {
 
 }  // namespace
 
+bool same_calls(const Call& a, const Call& b, std::size_t first) {
+  if (&a.schema() != &b.schema()) return false;
+  for (std::size_t i = first; i < a.schema().arguments.size(); ++i) {
+    const Argument *x = a.argument(i), *y = b.argument(i);
+    if (x && y ? *x != *y : x != y) return false;
+  }
+  return true;
+}
+
 bool needs_strides(const OperatorSchema& schema) {
   const std::string_view packet = packet_of(schema.target.view());
   return schema.traits.reads_layout() || is_among(kViews, packet) || is_among(kReaders, packet);
 }
 
-bool reads_layout(const Node& call) {
-  const OperatorSchema* schema = schema_of(call);
-  return schema && schema->traits.reads_layout();
+bool reads_layout(const Node& node) {
+  const Call call = call_of(node);
+  return call && call.schema().traits.reads_layout();
 }
 
 bool keeps_layout(Symbol target) {
-  const OperatorSchema* schema = find_schema(target);
-  return !schema || (layout_of(*schema) == Layout::taken && schema->index_of(kFormat) < 0);
+  const auto keeps = [](const OperatorSchema* schema) {
+    return layout_of(*schema) == Layout::taken && schema->index_of(kFormat) < 0;
+  };
+  const std::vector<const OperatorSchema*>& several = candidate_overloads(Op::call_function, target);
+  const OperatorSchema* one = several.empty() ? find_overload(target) : nullptr;
+  return one ? keeps(one) : std::ranges::all_of(several, keeps);
 }
 
 Layout layout_of(const Node& node, std::span<Node* const> made) {
   const Node* at = &node;
   for (;;) {
-    const OperatorSchema* schema = schema_of(*at);
-    if (!schema) return Layout::taken;
-    if (const Argument* format = named_format(*at, *schema); format && !is_preserve(*format)) return Layout::follows;
-    if (!schema->traits.pointwise && !is_copy(*schema)) return layout_of(*schema);
-    const Node* first = at->args().empty() ? nullptr : at->args()[0].node_or_null();
+    const Call call = call_of(*at);
+    if (!call) return Layout::taken;
+    if (const Argument* format = named_format(call); format && !is_preserve(*format)) return Layout::follows;
+    if (!call.schema().traits.pointwise && !is_copy(call.schema())) return layout_of(call.schema());
+    const Node* first = call.args().empty() ? nullptr : call.args()[0].node_or_null();
     if (std::ranges::find(made, first) == made.end()) return Layout::taken;
     at = first;
   }
@@ -200,7 +213,10 @@ struct Operand {
   }
   static bool same_view(const Node* a, const Node* b) {
     if (!a || !b) return a == b;
-    return a->target() == b->target() && a->args().subspan(1).to_vector() == b->args().subspan(1).to_vector();
+    const Call of_a = call_of(*a), of_b = call_of(*b);
+    if (of_a && of_b) return same_calls(of_a, of_b, 1);
+    return !of_a && !of_b && a->target() == b->target() &&
+           a->args().subspan(1).to_vector() == b->args().subspan(1).to_vector();
   }
 };
 
@@ -217,14 +233,15 @@ struct Operands {
       if (std::ranges::find(seen, &node) != seen.end()) continue;
       seen.push_back(&node);
       const bool inside = std::ranges::find(members, &node) != members.end();
-      const OperatorSchema* schema = inside ? schema_of(node) : nullptr;
-      if (!schema || !(schema->traits.pointwise || is_copy(*schema))) {
-        add(operand_of(node, inside, schema));
+      const Call call = inside ? call_of(node) : Call();
+      const bool pointwise = call && call.schema().traits.pointwise;
+      if (!pointwise && !(call && is_copy(call.schema()))) {
+        add(operand_of(node, inside, call));
         continue;
       }
       taken.clear();
-      for (std::size_t i = 0; i < (schema->traits.pointwise ? schema->arguments.size() : 1); ++i) {
-        const Argument* argument = bound_argument(*schema, node, i);
+      for (std::size_t i = 0; i < (pointwise ? call.schema().arguments.size() : 1); ++i) {
+        const Argument* argument = call.argument(i);
         if (argument) for_each_node(*argument, [&](const Node& input) { taken.push_back(&input); });
       }
       several |= taken.size() > 1;
@@ -233,11 +250,12 @@ struct Operands {
   }
 
  private:
-  static Operand operand_of(const Node& node, bool inside, const OperatorSchema* schema) {
+  static Operand operand_of(const Node& node, bool inside, const Call& call) {
     if (!inside) return {&node, Layout::taken};
-    const Layout layout = schema ? layout_of(*schema) : Layout::taken;
-    const bool view = layout == Layout::taken && !node.args().empty();
-    return {view ? node.args()[0].node_or_null() : nullptr, layout, view ? &node : nullptr};
+    const Layout layout = call ? layout_of(call.schema()) : Layout::taken;
+    const ArgumentSpan args = call ? call.args() : node.args();
+    const bool view = layout == Layout::taken && !args.empty();
+    return {view ? args[0].node_or_null() : nullptr, layout, view ? &node : nullptr};
   }
   void add(const Operand& operand) {
     if (std::ranges::find(all, operand) == all.end()) all.push_back(operand);

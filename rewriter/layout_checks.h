@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/legality.h>
 
 namespace fx::internal {
@@ -16,13 +17,15 @@ enum class Layout : std::uint8_t {
   contiguous  ///< laid out anew, one after the other, whatever the call takes: matrix products, softmax, contiguous
 };
 
-/// Whether what a call of `target` gives lies as what it takes, whatever else it is given; nobody knows what an unknown
-/// operator does, and it is taken to.
+/// Whether both are calls of one overload, with the same arguments from the one at `first` on.
+bool same_calls(const Call& a, const Call& b, std::size_t first = 0);
+/// Whether what a call of the function `target` gives lies as what it takes, whatever else it is given; nobody knows
+/// what an unknown one does, and it is taken to.
 bool keeps_layout(Symbol target);
 /// Whether a call raises, or gives something else, where what it takes has other strides.
 bool needs_strides(const OperatorSchema& schema);
 /// Whether the call gives something else where what it takes lies otherwise in memory: OperatorTraits::reads_layout.
-bool reads_layout(const Node& call);
+bool reads_layout(const Node& node);
 /// Of a value, through the pointwise operators among `made`: that of what they begin with, of several the first.
 Layout layout_of(const Node& node, std::span<Node* const> made);
 

@@ -6,7 +6,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/partition/lower.h>
 #include <fxgraph/rewriter/partition/split_module.h>
 
@@ -20,11 +20,13 @@ bool is_tensor(const Node& node) {
   static const Symbol kGetItem("operator.getitem");
   if (node.is(Op::call_function) && node.target() == kGetItem && !node.args().empty()) {
     const Node* maker = node.arg(0).node_or_null();
-    const OperatorSchema* schema = maker ? schema_of(*maker) : nullptr;
-    return schema && !schema->returns.empty() && schema->returns[0].type.is_tensor();
+    const Call call = maker ? call_of(*maker) : Call();
+    return call && !call.schema().returns.empty() && call.schema().returns[0].type.is_tensor();
   }
-  const OperatorSchema* schema = schema_of(node);
-  return schema && schema->returns.size() == 1 && schema->returns[0].type.is_tensor() && !schema->returns[0].type.list;
+  const Call call = call_of(node);
+  if (!call || call.schema().returns.size() != 1) return false;
+  const SchemaType& type = call.schema().returns[0].type;
+  return type.is_tensor() && !type.list;
 }
 
 /// The same for calls of modules whose body is known.

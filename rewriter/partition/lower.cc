@@ -6,7 +6,7 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/nn_modules.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/partition/inline_submodules.h>
 #include <fxgraph/rewriter/partition/split_module.h>
 #include <fxgraph/shapes/shape_prop.h>
@@ -90,8 +90,9 @@ Lowered lower(GraphModule& module, const Backend& backend, const LowerOptions& o
                 "lower: which values are tensors is not known; tensors_only needs example inputs");
   }
   const std::function<bool(const Node&)> is_tensor = [&](const Node& value) {
-    const OperatorSchema* schema = schema_of(value);  // a list of one tensor is no tensor
-    return (*shapes)[value].tensor() && (!schema || (schema->returns.size() == 1 && !schema->returns[0].type.list));
+    if (!(*shapes)[value].tensor()) return false;
+    const Call call = call_of(value);  // a list of one tensor is no tensor
+    return !call || (call.schema().returns.size() == 1 && !call.schema().returns[0].type.list);
   };
   const auto movable = why_not_movable(module);
   const OrderEdges order = order_edges_of(module);

@@ -4,7 +4,6 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/nn/nn_modules.h>
-#include <fxgraph/ops/schema.h>
 
 namespace fx {
 namespace {
@@ -33,9 +32,8 @@ class Table {
     if (call.node().is(Op::call_module)) {
       names[0] = qualify_module_type(call.op());
       names.push_back(type_name(call.op()));
-    } else if (call.schema()) {
-      names.push_back(call.schema()->target.str());
-      names.emplace_back(packet_of(call.schema()->target.view()));
+    } else if (call.called()) {
+      names.push_back(call.called().schema().target.str());
     }
     for (const std::string& name : names) {
       if (const auto row = rows_.find(name); row != rows_.end()) return &row->second;
@@ -43,7 +41,7 @@ class Table {
     return nullptr;
   }
 
-  static std::optional<std::string> refuse_dtypes(const CallFacts& call, const SupportedDTypes& wanted) {
+  std::optional<std::string> refuse_dtypes(const CallFacts& call, const SupportedDTypes& wanted) const {
     const auto refuse = [&](const Argument& argument, const std::set<DType>& dtypes) -> std::optional<std::string> {
       const Node* value = argument.node_or_null();
       if (!value || dtypes.empty()) return std::nullopt;
@@ -52,12 +50,13 @@ class Table {
       if (dtypes.contains(info->dtype)) return std::nullopt;
       return call.op() + " does not take " + std::string(to_string(info->dtype)) + " for that argument";
     };
-    const ArgumentSpan args = call.node().args();
+    const bool is_row_as_spelt = rows_.contains(call.node().target().str());
+    const ArgumentSpan args = call.called() && !is_row_as_spelt ? call.called().args() : call.node().args();
     for (std::size_t i = 0; i < std::min(args.size(), wanted.args.size()); ++i) {
       if (auto why = refuse(args[i], wanted.args[i])) return why;
     }
     for (const auto& [name, dtypes] : wanted.kwargs) {
-      const Argument* argument = call.argument(name);
+      const Argument* argument = call.called().argument(name);
       if (!argument) argument = call.node().kwarg(Symbol(name));
       if (argument) {
         if (auto why = refuse(*argument, dtypes)) return why;
@@ -94,12 +93,8 @@ CallFacts::CallFacts(const GraphModule& module, const Node& node, const Shapes* 
     if (op_.empty()) op_ = node.target().str();
     return;
   }
-  schema_ = schema_of(node);
-  op_ = schema_ ? std::string(packet_of(schema_->target.view())) : node.target().str();
-}
-
-const Argument* CallFacts::argument(std::string_view name) const {
-  return schema_ ? bound_argument(*node_, name) : nullptr;
+  call_ = call_of(node);
+  op_ = call_ ? std::string(packet_of(call_.schema().target.view())) : node.target().str();
 }
 
 const std::vector<TensorInfo>* CallFacts::infos(const Node& value) const {

@@ -28,7 +28,7 @@
 
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/module/graph_module.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx {
 
@@ -47,10 +47,8 @@ class CallFacts {
   /// `aten::conv2d` in any spelling that an operator does exactly; of a call_module the type of the module, `Conv2d`;
   /// else the target.
   const std::string& op() const { return op_; }
-  /// The overload called; null for modules and for what is no operator.
-  const OperatorSchema* schema() const { return schema_; }
-  /// The argument of that name, wherever the call has it; null without a schema and where the default holds.
-  const Argument* argument(std::string_view name) const;
+  /// The overload called, with its arguments; nothing for modules and for what is no operator.
+  const Call& called() const { return call_; }
   /// The distinct values it is given, in order, with their tensors where shapes are known.
   const std::vector<Node*>& inputs() const { return inputs_; }
   /// The tensor that the i-th of them is; null when it is none or nothing is known.
@@ -70,7 +68,7 @@ class CallFacts {
   const GraphModule* module_;
   const Node* node_;
   const Shapes* shapes_;
-  const OperatorSchema* schema_ = nullptr;
+  Call call_;
   std::string op_;
   std::vector<Node*> inputs_;
 };
@@ -94,8 +92,8 @@ class OperatorSupport {
   Test test_;
 };
 
-/// What an operator's tensors may be, FX's support_dict: by place among the arguments (an empty set: anything), and by
-/// name.
+/// What an operator's tensors may be, FX's support_dict: by place among the arguments of what the row names (an empty
+/// set: anything), and by name.
 struct SupportedDTypes {
   std::vector<std::set<DType>> args;              ///< by place; what lies beyond may be anything
   std::map<std::string, std::set<DType>> kwargs;  ///< by name; what is not named may be anything

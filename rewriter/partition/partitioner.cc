@@ -12,8 +12,8 @@
 #include <optional>
 
 #include <fxgraph/ir/graph_order.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/element.h>
-#include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/partition/fusion_groups.h>
 #include <fxgraph/rewriter/partition/partition_groups.h>
 #include <fxgraph/support/error.h>
@@ -25,16 +25,17 @@ namespace {
 Node* maker_of(const Node& node) {
   const std::optional<Element> taken = taken_element(node);
   if (!taken || !taken->of->is_callable()) return nullptr;
-  const OperatorSchema* schema = schema_of(*taken->of);
-  const bool several =
-      schema && (schema->returns.size() > 1 || (schema->returns.size() == 1 && schema->returns[0].type.list));
+  const Call call = call_of(*taken->of);
+  if (!call) return nullptr;
+  const std::vector<SchemaReturn>& returns = call.schema().returns;
+  const bool several = returns.size() > 1 || (returns.size() == 1 && returns[0].type.list);
   return several ? taken->of : nullptr;
 }
 
 bool computes_by_schema(const Node& node) {
   if (maker_of(node)) return false;
-  const OperatorSchema* schema = schema_of(node);
-  return !schema || !schema->traits.view;
+  const Call call = call_of(node);
+  return !call || !call.schema().traits.view;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -57,8 +57,8 @@ class StageUnits {
 
   /// Asks where in its storage a value lies, or for what lies beside it: a copy has another storage.
   static bool looks_beyond(const Node& node) {
-    const OperatorSchema* schema = schema_of(node);
-    return schema ? schema->traits.reads_storage : node.target().view().find("storage") != std::string_view::npos;
+    const Call call = call_of(node);
+    return call ? call.schema().traits.reads_storage : node.target().view().find("storage") != std::string_view::npos;
   }
   void join_storage_of(Node& node) {
     node.for_each_input([&](const Node& input) {

@@ -10,7 +10,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/inline_modules.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 
@@ -31,30 +31,26 @@ std::optional<double> number(const Argument* argument) {
 
 /// What an activation keeps its values between; nothing when it is none, or not by numbers.
 std::optional<Bounds> bounds_of(const Node& node) {
-  const OperatorSchema* schema = schema_of(node);
-  if (!schema) return std::nullopt;
-  const std::string_view op = packet_of(schema->target.view());
+  const Call call = call_of(node);
+  if (!call) return std::nullopt;
+  const Symbol name = operator_name(call.schema());
+  const std::string_view op = packet_of(name.view());
   if (op == "aten::relu") return Bounds{0.0, {}};
   if (op == "aten::relu6") return Bounds{0.0, 6.0};
-  if (schema->target.view() == "aten::clamp.Tensor") return std::nullopt;
-  const char* least = op == "aten::hardtanh" ? "min_val" : "min";
-  const char* most = op == "aten::hardtanh" ? "max_val" : "max";
+  if (name == "aten::clamp.Tensor") return std::nullopt;
   if (op != "aten::hardtanh" && op != "aten::clamp" && op != "aten::clamp_min") return std::nullopt;
-  const auto literal = [&](const char* name) {
-    const Argument* given = bound_argument(node, name);
-    const int at = schema->index_of(Symbol(name));
-    if (!given && at >= 0 && schema->arguments[static_cast<std::size_t>(at)].default_value)
-      given = &*schema->arguments[static_cast<std::size_t>(at)].default_value;
-    return given;
-  };
-  const Argument *low = literal(least), *high = literal(most);
+  const Argument* low = call.argument(op == "aten::hardtanh" ? "min_val" : "min");
+  const Argument* high = call.argument(op == "aten::hardtanh" ? "max_val" : "max");
   if ((low && low->node_or_null()) || (high && high->node_or_null())) return std::nullopt;
   const Bounds bounds{number(low), number(high)};
   if (bounds.least && bounds.most && !(*bounds.least < *bounds.most)) return std::nullopt;
   return bounds.least || bounds.most ? std::optional<Bounds>(bounds) : std::nullopt;
 }
 
-bool is_layer(std::string_view op) { return op == "aten::conv2d" || op == "aten::linear"; }
+bool is_convolution(const Call& call) { return packet_of(call.schema().target.view()) == "aten::conv2d"; }
+bool is_layer(const Call& call) {
+  return is_convolution(call) || packet_of(call.schema().target.view()) == "aten::linear";
+}
 
 /// The one operator of a call: its own, or that of the body of the module called. Null when there are several.
 const Node* single_call(const Graph& body) {
@@ -76,7 +72,7 @@ c10::OperatorHandle prepacked(const char* name) {
   return *op;
 }
 
-c10::IValue call(const c10::OperatorHandle& op, torch::jit::Stack stack) {
+c10::IValue result_of(const c10::OperatorHandle& op, torch::jit::Stack stack) {
   op.callBoxed(stack);
   return std::move(stack.at(0));
 }
@@ -89,10 +85,10 @@ class XnnpackPart : public CompiledPart {
     for (const Node* input : flat.placeholders()) place[*input] = inputs_++;
     std::size_t next = inputs_;
     for (const Node& node : flat.nodes()) {
-      const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
-      if (!schema) continue;
-      if (is_layer(packet_of(schema->target.view()))) {
-        steps_.push_back(layer(part, node, place));
+      const Call call = call_of(node);
+      if (!call) continue;
+      if (is_layer(call)) {
+        steps_.push_back(layer(part, node, call, place));
         place[node] = next++;
       } else {
         place[node] = place[*node.all_input_nodes().at(0)];  // its layer takes it in
@@ -107,7 +103,7 @@ class XnnpackPart : public CompiledPart {
     std::vector<c10::IValue>& values = inputs;
     for (const Step& step : steps_) {
       check(step, values[step.input].toTensor());
-      values.push_back(call(step.run, {values[step.input], step.context}));
+      values.push_back(result_of(step.run, {values[step.input], step.context}));
     }
     if (!tuple_) return values[results_.at(0)];
     std::vector<c10::IValue> elements;
@@ -150,31 +146,28 @@ class XnnpackPart : public CompiledPart {
     return {};
   }
 
-  static Step layer(const GraphModule& part, const Node& node, const NodeMap<std::size_t>& place) {
+  static Step layer(const GraphModule& part, const Node& node, const Call& call, const NodeMap<std::size_t>& place) {
     const auto tensor = [&](const char* name) -> c10::IValue {
-      const Argument* given = bound_argument(node, name);
+      const Argument* given = call.argument(name);
       if (!given || given->is_none()) return {};
       return part.attribute(given->node_or_null()->target().str()).detach().contiguous();
     };
     const auto scalar = [](const Bound& bound) { return bound ? c10::IValue(at::Scalar(*bound)) : c10::IValue(); };
     const Bounds bounds = activation(node);
-    const bool conv = packet_of(schema_of(node)->target.view()) == "aten::conv2d";
+    const bool conv = is_convolution(call);
     torch::jit::Stack stack = {tensor("weight"), tensor("bias")};
     const at::Tensor weight = stack[0].toTensor();
     std::int64_t channels = weight.size(1);
     std::array<std::int64_t, 2> least{};
     if (conv) {
-      const auto pair = [&](const char* name, std::int64_t usual) -> c10::IValue {
-        const Argument* given = bound_argument(node, name);
-        c10::IValue value = given ? to_ivalue(*given) : c10::IValue(usual);
+      const auto pair = [&](const char* name) -> c10::IValue {
+        c10::IValue value = to_ivalue(*call.argument(name));
         if (value.isInt()) return c10::List<std::int64_t>({value.toInt(), value.toInt()});
         std::vector<std::int64_t> numbers = value.toIntVector();
         if (numbers.size() == 1) numbers.push_back(numbers[0]);
         return c10::List<std::int64_t>(at::IntArrayRef(numbers));
       };
-      const Argument* groups = bound_argument(node, "groups");
-      stack.insert(stack.end(), {pair("stride", 1), pair("padding", 0), pair("dilation", 1),
-                                 groups ? c10::IValue(groups->as_int()) : c10::IValue(1)});
+      stack.insert(stack.end(), {pair("stride"), pair("padding"), pair("dilation"), call.argument("groups")->as_int()});
       channels *= stack[5].toInt();
       for (std::size_t dim = 0; dim < least.size(); ++dim) {
         const std::int64_t reach = stack[4].toIntVector()[dim] * (weight.size(static_cast<std::int64_t>(2 + dim)) - 1);
@@ -184,7 +177,7 @@ class XnnpackPart : public CompiledPart {
     stack.push_back(scalar(bounds.least));
     stack.push_back(scalar(bounds.most));
     const std::string name = conv ? "prepacked::conv2d_clamp_" : "prepacked::linear_clamp_";
-    c10::IValue context = call(prepacked((name + "prepack").c_str()), std::move(stack));
+    c10::IValue context = result_of(prepacked((name + "prepack").c_str()), std::move(stack));
     return {prepacked((name + "run").c_str()), std::move(context), place[*node.all_input_nodes().at(0)], channels,
             least};
   }
@@ -195,28 +188,27 @@ class XnnpackPart : public CompiledPart {
   bool tuple_ = false;
 };
 
-/// Where the weights of a layer come from: the program's attributes, or the module called.
-std::optional<std::string> refuse_layer(const Node& layer, const CallFacts& call,
+/// `op` is the layer, or what is in the module called; `constant` says where its weights come from: the program's
+/// attributes, or those of the module.
+std::optional<std::string> refuse_layer(const Node& op, const Call& layer, const CallFacts& call,
                                         const std::function<torch::Tensor(const Node&)>& constant) {
   const TensorInfo* input = call.input(0);
   if (!input) return "XNNPACK needs to know the shape of its input: give examples";
   if (input->dtype != DType::float32) return "XNNPACK takes float32, not " + std::string(to_string(input->dtype));
   if (input->device != Device{"cpu"} && !input->device.type.empty()) return "XNNPACK runs on the CPU";
-  const bool conv = packet_of(schema_of(layer)->target.view()) == "aten::conv2d";
-  if (conv && input->sizes.size() != 4) return "XNNPACK's convolution takes four dimensions";
+  if (is_convolution(layer) && input->sizes.size() != 4) return "XNNPACK's convolution takes four dimensions";
   if (input->sizes.empty() || input->numel() == 0) return "XNNPACK takes no empty tensors";
   for (const char* name : {"weight", "bias"}) {
-    const Argument* given = bound_argument(layer, name);
+    const Argument* given = layer.argument(name);
     if (!given || given->is_none()) continue;
     const Node* value = given->node_or_null();
     const torch::Tensor tensor = value ? constant(*value) : torch::Tensor();
     if (!tensor.defined()) return std::string("its ") + name + " is computed, not a constant";
     if (tensor.scalar_type() != at::kFloat) return std::string("its ") + name + " is not float32";
   }
-  const Argument* padding = bound_argument(layer, "padding");
+  const Argument *padding = layer.argument("padding"), *x = layer.argument("input");
   if (padding && padding->is_string()) return "its padding is given by name";
-  const Node* x = layer.arg(0).node_or_null();
-  if (!x || layer.all_input_nodes().at(0) != x) return "its input is not its first argument";
+  if (!x || !x->is_node() || op.all_input_nodes().at(0) != &x->node()) return "its input is not its first argument";
   return std::nullopt;
 }
 
@@ -245,10 +237,10 @@ std::optional<std::string> XnnpackBackend::why_not(const CallFacts& call) const 
     body = module_body(module.find_submodule(node.target().str()));
     op = body ? single_call(*body) : nullptr;
   }
-  const OperatorSchema* schema = op ? schema_of(*op) : nullptr;
-  if (!schema) return "XNNPACK has no " + call.op();
-  if (is_layer(packet_of(schema->target.view()))) {
-    return refuse_layer(*op, call, [&](const Node& value) {
+  const Call called = op ? call_of(*op) : Call();
+  if (!called) return "XNNPACK has no " + call.op();
+  if (is_layer(called)) {
+    return refuse_layer(*op, called, call, [&](const Node& value) {
       return value.is(Op::get_attr) ? module.find_attribute(path + value.target().str()) : torch::Tensor();
     });
   }

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include <fxgraph/matchers/expr.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/schema.h>
 #include <fxgraph/retrace/graph_appending_tracer.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 
@@ -48,17 +48,17 @@ constexpr int kMaxDepth = 64;
 
 /// The call's arguments in the order of the schema, as many as the function takes.
 std::vector<Argument> arguments_of(const Node& node, std::size_t count) {
-  const OperatorSchema* schema = overload_of(node);
-  if (!schema) return node.args().to_vector();
+  const Call call = call_of(node);
+  if (!call) return node.args().to_vector();
   std::vector<Argument> arguments;
-  for (std::size_t i = 0; i < schema->arguments.size(); ++i) {
-    const Argument* argument = bound_argument(*schema, node, i);
+  for (std::size_t i = 0; i < call.schema().arguments.size(); ++i) {
+    const Argument* argument = call.argument(i);
     if (i < count) {
       arguments.push_back(argument ? *argument : Argument());
-    } else if (argument && schema->arguments[i].default_value != *argument) {
+    } else if (const SchemaArgument& other = call.schema().arguments[i]; argument && other.default_value != *argument) {
       refuse(node, ErrorKind::invalid_argument,
-             "the function takes " + std::to_string(count) + " arguments, but the call has " +
-                 schema->arguments[i].name.str() + "=" + to_string(*argument));
+             "the function takes " + std::to_string(count) + " arguments, but the call has " + other.name.str() + "=" +
+                 to_string(*argument));
     }
   }
   return arguments;
@@ -141,7 +141,9 @@ void decompose_in_place(Graph& graph, const internal::DecompositionTable& table,
   const RewriteReport report = rewrite(rules_of(table, decomposer), DriverOptions{.shapes = shapes});
   for (const Refusal& refusal : report.refused) {
     const Node* node = graph.find(refusal.node);
-    if (node && internal::find(table, node->target())) refuse(*node, ErrorKind::invalid_argument, refusal.reason);
+    const Call call = node ? call_of(*node) : Call();
+    if (node && internal::find(table, call ? call.schema().target : node->target()))
+      refuse(*node, ErrorKind::invalid_argument, refusal.reason);
   }
   take_parts(graph);
 }

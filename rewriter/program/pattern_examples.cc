@@ -133,7 +133,7 @@ class ExampleMaker {
   /// over those that are none.
   void draw_types(Symbol target, std::vector<Argument>& args) {
     constexpr std::array kTypes = {DType::float32, DType::float64, DType::int64, DType::bfloat16};
-    const OperatorSchema* schema = find_schema(target);
+    const OperatorSchema* schema = find_overload(target);
     for (std::size_t i = 0; schema && i < args.size() && i < schema->arguments.size(); ++i) {
       const bool is_type = schema->arguments[i].type.base == SchemaType::Base::dtype;
       if (is_type && !args[i].is_none() && args[i].kind() != ArgumentKind::dtype) args[i] = any_of(kTypes);
@@ -141,7 +141,7 @@ class ExampleMaker {
   }
 
   static bool may_swap(Symbol target) {
-    const OperatorSchema* schema = find_schema(target);
+    const OperatorSchema* schema = find_overload(target);
     return !schema || schema->arguments.size() < 2 || schema->arguments[0].type.text == schema->arguments[1].type.text;
   }
 

@@ -9,7 +9,7 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/program/view_places.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/run/operators.h>
@@ -19,10 +19,11 @@ namespace {
 
 /// The variant of `schema` that writes its first argument and is the same otherwise; null when there is none.
 const OperatorSchema* writing_variant(const OperatorSchema& schema) {
+  if (schema.arguments.empty()) return nullptr;
   if (schema.traits.view) return nullptr;  // it makes no tensor of its own, and detach_ throws on views
   const std::string name = schema.target.str();
   const std::string packet(packet_of(name));
-  const OperatorSchema* found = find_schema(Symbol(packet + "_" + name.substr(packet.size())));
+  const OperatorSchema* found = find_overload(Symbol(packet + "_" + name.substr(packet.size())));
   if (!found || schema.returns.size() != 1 || found->arguments.size() != schema.arguments.size()) return nullptr;
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
     const SchemaArgument &a = schema.arguments[i], &b = found->arguments[i];
@@ -56,10 +57,21 @@ bool same_layout(const TensorInfo& a, const TensorInfo& b) {
   return same_elements(a, b) && (a.strides == b.strides || (a.is_contiguous() && b.is_contiguous()));
 }
 
-/// `masked_select`: other data give other sizes.
+/// `masked_select` and `x[mask]`: other data give other sizes.
 bool is_sized_by_data(const Node& node) {
-  const TorchOperator* called = node.is(Op::call_function) ? find_torch_operator(node.target()) : nullptr;
-  return called && called->handle && called->handle->hasTag(at::Tag::dynamic_output_shape);
+  if (const Call call = call_of(node)) {
+    const TorchOperator* called = find_torch_operator(call.schema().target);
+    return called && called->handle && called->handle->hasTag(at::Tag::dynamic_output_shape);
+  }
+  return node.is_call("operator.getitem") && node.args().size() == 2 && names_nodes(node.arg(1));
+}
+
+/// Calls `visit(const Node&)` for all that a call takes beside its first argument.
+template <typename Visit>
+void for_each_other(const Call& call, Visit&& visit) {
+  for (std::size_t i = 1; i < call.schema().arguments.size(); ++i) {
+    if (const Argument* value = call.argument(i)) for_each_node(*value, visit);
+  }
 }
 
 class Reinplacer {
@@ -94,12 +106,12 @@ class Reinplacer {
 
   ReinplaceReport run() {
     for (Node& node : graph_.nodes()) {
-      const OperatorSchema* schema = node.is(Op::call_function) ? schema_of(node) : nullptr;
-      if (!schema || schema->target != node.target()) continue;
+      const Call call = call_of(node);
+      if (!call) continue;
       if (const auto scatter = places_.scatter_view(node)) {
-        copy_into_view(node, *scatter);
-      } else if (const OperatorSchema* variant = writing_variant(*schema)) {
-        write(node, *variant);
+        copy_into_view(node, call, *scatter);
+      } else if (const OperatorSchema* variant = writing_variant(call.schema())) {
+        write(node, call, *variant);
       }
     }
     return std::move(report_);
@@ -107,19 +119,22 @@ class Reinplacer {
 
  private:
   // ── Operators ──────────────────────────────────────────────────────────────────────────────────────────────────────
-  void write(Node& node, const OperatorSchema& variant) {
-    const Node* written = node.args().empty() ? nullptr : node.arg(0).node_or_null();
+  void write(Node& node, const Call& call, const OperatorSchema& variant) {
+    const Argument* first = call.argument(0);
+    const Node* written = first ? first->node_or_null() : nullptr;
     if (!written) return report_.kept.emplace_back(&node, "its first argument is no tensor"), void();
     std::vector<Node*> needless;
-    if (const auto why = why_not(node, *written, needless)) return report_.kept.emplace_back(&node, *why), void();
+    if (const auto why = why_not(node, call, *written, needless)) return report_.kept.emplace_back(&node, *why), void();
+    spell_as_operator(node);
     rewriter_.set_target(node, variant.target);
     report_.changed.push_back(&node);
     remove(needless);
   }
 
   /// The same; `scatters` are those that go then: nobody else reads what is written over, or sees its strides.
-  std::optional<std::string> why_not(const Node& node, const Node& written, std::vector<Node*>& scatters) {
-    if (const auto why = why_not(node, written)) return why;
+  std::optional<std::string> why_not(const Node& node, const Call& call, const Node& written,
+                                     std::vector<Node*>& scatters) {
+    if (const auto why = why_not(node, call, written)) return why;
     if (is_read_after(written, node)) {
       scatters = scatters_back(node, written);
       if (scatters.empty()) return "%" + written.name() + ", or a view of it, is read later";
@@ -137,7 +152,7 @@ class Reinplacer {
   }
 
   /// Why this call cannot write its result into `written`, whoever reads that later.
-  std::optional<std::string> why_not(const Node& node, const Node& written) const {
+  std::optional<std::string> why_not(const Node& node, const Call& call, const Node& written) const {
     const std::string name = "%" + written.name();
     if (written.is(Op::placeholder)) return name + " is an input";
     if (written.is(Op::get_attr)) return name + " is a parameter or buffer";
@@ -153,25 +168,23 @@ class Reinplacer {
     if (!same_elements(*before, *after))
       return "its result is " + to_string(*after) + ", " + name + " is " + to_string(*before);
     if (!has_own_elements(*before)) return "elements of " + name + " share memory";
-    if (sized_by_data_[node] && has_other_tensor(node)) return "its size, or that of " + name + ", depends on data";
+    if (sized_by_data_[node] && has_other_tensor(call)) return "its size, or that of " + name + ", depends on data";
     std::optional<std::string> why;
-    bool first = true;
-    node.for_each_input([&](const Node& other) {
-      // The value itself once more is read element by element, as it is written.
-      const bool itself = std::exchange(first, false);
-      if (itself || why) return;
+    for_each_other(call, [&](const Node& other) {
+      if (why) return;
       if (&other != &written && may_alias(other, written)) why = "%" + other.name() + " may share storage with " + name;
-      if (&other == &written && !is_pointwise(node)) why = name + " is also another argument";
+      // The value itself once more is read element by element, as it is written.
+      if (&other == &written && !call.schema().traits.pointwise) why = name + " is also another argument";
     });
     return why;
   }
 
   /// Beside the one to write, one that may make the result larger than that.
-  bool has_other_tensor(const Node& node) const {
-    bool found = false, first = true;
-    node.for_each_input([&](const Node& other) {
+  bool has_other_tensor(const Call& call) const {
+    bool found = false;
+    for_each_other(call, [&](const Node& other) {
       const TensorInfo* tensor = info(other);
-      found |= !std::exchange(first, false) && (!tensor || !tensor->sizes.empty());
+      found |= !tensor || !tensor->sizes.empty();
     });
     return found;
   }
@@ -190,10 +203,10 @@ class Reinplacer {
   }
 
   // ── Scatters ───────────────────────────────────────────────────────────────────────────────────────────────────────
-  void copy_into_view(Node& node, const ScatterView& scatter) {
+  void copy_into_view(Node& node, const Call& call, const ScatterView& scatter) {
     const Node& base = *scatter.base;
     std::vector<Node*> needless;
-    std::optional<std::string> why = why_not(node, base, needless);
+    std::optional<std::string> why = why_not(node, call, base, needless);
     const TensorInfo* source = info(*scatter.source);
     if (!why && (!source || source->sizes != scatter.place.sizes))
       why = "%" + scatter.source->name() + " has not the sizes of the view";
@@ -214,7 +227,7 @@ class Reinplacer {
     bool is_scattered = false;
     for (const Node& user : node.users()) {
       is_scattered = is_scattered || is_scatter_of(user, node);
-      for (const Node& next : user.users()) is_scattered = is_scattered || (is_view(user) && is_scatter_of(next, user));
+      for (const Node& next : user.users()) is_scattered = is_scattered || (viewed(user) && is_scatter_of(next, user));
     }
     if (!place || !is_scattered) return {};
     Places there = {{&node, *place}};  // in that storage, if the call writes
@@ -238,7 +251,12 @@ class Reinplacer {
 
   using Places = std::vector<std::pair<const Node*, ViewPlace>>;
 
-  static bool is_view(const Node& node) { return node.is_call("aten::view"); }
+  /// What a call of `view` gives another shape; null for any other node.
+  static const Node* viewed(const Node& node) {
+    const Call call = call_of(node);
+    const Argument* source = call && call.schema().target == "aten::view" ? call.argument(0) : nullptr;
+    return source ? source->node_or_null() : nullptr;
+  }
 
   /// Of one of them, or of another shape of one.
   std::optional<ViewPlace> place_in(const Places& there, const Node& value) const {
@@ -246,7 +264,7 @@ class Reinplacer {
       return std::ranges::find(there, node, &std::pair<const Node*, ViewPlace>::first);
     };
     if (const auto at = find(&value); at != there.end()) return at->second;
-    const auto at = is_view(value) ? find(value.arg(0).node_or_null()) : there.end();
+    const auto at = find(viewed(value));
     const TensorInfo* tensor = info(value);
     if (at == there.end() || !tensor) return std::nullopt;
     const TensorInfo shape{.sizes = at->second.sizes, .strides = at->second.strides};
@@ -273,9 +291,9 @@ class Reinplacer {
         if (at->is_erased()) continue;
         for (Node& user : at->users()) {
           if (place_[user] <= place_[node] || &user == &node) continue;
-          const OperatorSchema* schema = schema_of(user);
+          const Call call = call_of(user);
           const auto sets = effects_.sets(user);
-          if (schema && schema->traits.view && std::ranges::find(sets, set) != sets.end()) continue;
+          if (call && call.schema().traits.view && std::ranges::find(sets, set) != sets.end()) continue;
           readers.push_back(&user);
         }
       }
@@ -315,10 +333,6 @@ class Reinplacer {
   }
   bool may_alias(const Node& a, const Node& b) const { return shares_set(a, b) || effects_.may_alias(a, b); }
 
-  static bool is_pointwise(const Node& node) {
-    const OperatorSchema* schema = schema_of(node);
-    return schema && schema->traits.pointwise;
-  }
   const TensorInfo* info(const Node& node) const {
     return node.id() < shapes_.size() ? shapes_[node].tensor() : nullptr;
   }

@@ -4,19 +4,17 @@
 #include <array>
 #include <string_view>
 
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/schema.h>
 
 namespace fx {
 namespace {
 
 /// Views of all elements from the same first one on; sizes and strides are those of the result.
-constexpr std::string_view kSameStart[] = {"aten::view",     "aten::t",           "aten::transpose.int",
-                                           "aten::permute",  "aten::expand",      "aten::unsqueeze",
-                                           "aten::squeeze",  "aten::squeeze.dim", "aten::alias",
-                                           "aten::detach",   "aten::view_as",     "aten::numpy_T",
-                                           "aten::mT",       "aten::adjoint",     "aten::swapaxes",
-                                           "aten::swapdims", "aten::movedim.int"};
+constexpr std::string_view kSameStart[] = {
+    "aten::view",    "aten::t",           "aten::transpose.int", "aten::permute", "aten::expand",  "aten::unsqueeze",
+    "aten::squeeze", "aten::squeeze.dim", "aten::alias",         "aten::detach",  "aten::view_as", "aten::numpy_T",
+    "aten::mT",      "aten::mH",          "aten::movedim.int"};
 
 struct Scatter {
   std::string_view target, view;
@@ -118,10 +116,10 @@ View view_of(std::string_view target) {
 }
 
 /// The arguments from `first` on, defaults filled in; nothing when one is missing.
-std::optional<std::vector<Argument>> arguments_from(const Node& node, const OperatorSchema& schema, std::size_t first) {
+std::optional<std::vector<Argument>> arguments_from(const Call& call, std::size_t first) {
   std::vector<Argument> args;
-  for (std::size_t i = first; i < schema.arguments.size(); ++i) {
-    const Argument* value = bound_argument(schema, node, i);
+  for (std::size_t i = first; i < call.schema().arguments.size(); ++i) {
+    const Argument* value = call.argument(i);
     if (!value) return std::nullopt;
     args.push_back(*value);
   }
@@ -135,10 +133,10 @@ bool is_in_place(const OperatorSchema& schema) {
 }
 
 /// What the result is a view of, or is; null when it is neither.
-const Node* base_of(const Node& node) {
-  const OperatorSchema* schema = node.is(Op::call_function) ? schema_of(node) : nullptr;
-  if (!schema || schema->target != node.target() || node.args().empty()) return nullptr;
-  return schema->traits.view || is_in_place(*schema) ? node.arg(0).node_or_null() : nullptr;
+const Node* base_of(const Call& call) {
+  if (!call || call.schema().arguments.empty()) return nullptr;
+  const Argument* first = call.schema().traits.view || is_in_place(call.schema()) ? call.argument(0) : nullptr;
+  return first ? first->node_or_null() : nullptr;
 }
 
 }  // namespace
@@ -161,7 +159,7 @@ bool ViewPlace::is_same(const ViewPlace& other) const {
 std::optional<ViewPlace> ViewPlaces::of(const Node& node) {
   // Along the views to one that is known, and back: a chain may be long.
   std::vector<const Node*> chain;
-  for (const Node* at = &node; at && !asked_[*at]; at = base_of(*at)) {
+  for (const Node* at = &node; at && !asked_[*at]; at = base_of(call_of(*at))) {
     chain.push_back(at);
     asked_[*at] = true;
   }
@@ -171,19 +169,19 @@ std::optional<ViewPlace> ViewPlaces::of(const Node& node) {
 
 std::optional<ViewPlace> ViewPlaces::find(const Node& node) {
   const TensorInfo* tensor = info(node);
-  const OperatorSchema* schema = node.is(Op::call_function) ? schema_of(node) : nullptr;
-  if (!tensor || !schema || schema->target != node.target()) return std::nullopt;
-  const Node* base = base_of(node);
+  const Call call = call_of(node);
+  if (!tensor || !call) return std::nullopt;
+  const Node* base = base_of(call);
   if (!base) {
     // A tensor of its own, unless it may be what it was given.
     const bool is_own = !effects_of(node).may_alias;
     return is_own ? std::optional(ViewPlace{&node, 0, tensor->sizes, strides_of(*tensor)}) : std::nullopt;
   }
   if (!known_[*base]) return std::nullopt;
-  if (is_in_place(*schema)) return known_[*base];
-  const std::string name = schema->target.str();
+  if (is_in_place(call.schema())) return known_[*base];
+  const std::string_view name = operator_name(call.schema()).view();
   if (const View view = view_of(name)) {
-    const auto args = arguments_from(node, *schema, 1);
+    const auto args = arguments_from(call, 1);
     return args ? view(*known_[*base], *args) : std::nullopt;
   }
   if (std::ranges::find(kSameStart, name) == std::end(kSameStart)) return std::nullopt;
@@ -194,14 +192,13 @@ std::optional<ViewPlace> ViewPlaces::find(const Node& node) {
 }
 
 std::optional<ScatterView> ViewPlaces::scatter_view(const Node& node) {
-  const OperatorSchema* schema = node.is(Op::call_function) ? schema_of(node) : nullptr;
-  if (!schema || schema->target != node.target()) return std::nullopt;
-  const std::string name = schema->target.str();
-  const auto* scatter = std::ranges::find(kScatters, name, &Scatter::target);
+  const Call call = call_of(node);
+  if (!call) return std::nullopt;
+  const auto* scatter = std::ranges::find(kScatters, call.schema().target.view(), &Scatter::target);
   if (scatter == std::end(kScatters)) return std::nullopt;
-  const Argument *base = bound_argument(*schema, node, 0), *source = bound_argument(*schema, node, 1);
+  const Argument *base = call.argument(0), *source = call.argument(1);
   Node *written = base ? base->node_or_null() : nullptr, *read = source ? source->node_or_null() : nullptr;
-  const auto args = arguments_from(node, *schema, 2);
+  const auto args = arguments_from(call, 2);
   const TensorInfo* tensor = written ? info(*written) : nullptr;
   if (!tensor || !read || !args) return std::nullopt;
   const ViewPlace alone{written, 0, tensor->sizes, strides_of(*tensor)};

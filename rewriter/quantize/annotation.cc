@@ -19,12 +19,6 @@ bool joins(const Row& row) { return row.role == Role::concat || row.role == Role
 
 bool is_float(const at::Tensor& tensor) { return tensor.defined() && tensor.scalar_type() == at::kFloat; }
 
-const Argument* operand(const Node& node, std::size_t i) {
-  const OperatorSchema* schema = overload_of(node);
-  if (schema) return i < schema->arguments.size() ? bound_argument(*schema, node, i) : nullptr;
-  return i < node.args().size() ? &node.args()[i] : nullptr;
-}
-
 /// A value changes by a write after it, through any alias. What weights are is settled when the program is converted:
 /// no write at all may reach them, nor may a caller be given them.
 std::function<std::string(const Node&)> change_test(const GraphModule& flat) {
@@ -45,8 +39,8 @@ std::function<std::string(const Node&)> change_test(const GraphModule& flat) {
 
 const Row* row_for(const Node& node) {
   if (!node.is(Op::call_function)) return nullptr;
-  const Argument* second = operand(node, 1);
-  if (second && second->is_number()) {
+  const Call call = call_of(node);
+  if (call && call.schema().arguments.size() > 1 && literal_number(call.argument(1))) {
     const Row* row = row_of(std::string(packet_of(node.target().view())) + ".Scalar");
     if (row && row->role == Role::by_number) return row;
   }
@@ -55,8 +49,10 @@ const Row* row_for(const Node& node) {
 
 void for_each_quantized_operand(const Row& row, const Node& node, const std::function<void(Node&)>& visit) {
   const std::size_t count = row.role == Role::elementwise ? 2 : 1;
+  const Call call = call_of(node);
   for (std::size_t i = 0; i < count; ++i) {
-    if (const Argument* value = operand(node, i)) for_each_node(*value, visit);
+    const Argument* value = call ? call.argument(i) : i < node.args().size() ? &node.args()[i] : nullptr;
+    if (value) for_each_node(*value, visit);
   }
 }
 
@@ -97,7 +93,7 @@ bool Annotation::is_float_value(const Node& value) const {
 // ── Candidates ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 std::string Annotation::weight_obstacle(const Site& site) const {
-  const Argument *weight = site.argument("weight"), *bias = site.argument("bias");
+  const Argument *weight = site.call.argument("weight"), *bias = site.call.argument("bias");
   const Node* attribute = weight ? weight->node_or_null() : nullptr;
   if (!attribute || !attribute->is(Op::get_attr)) return "its weight is computed, not an attribute";
   if (std::string why = changes_(*attribute); !why.empty()) return why;
@@ -109,26 +105,26 @@ std::string Annotation::weight_obstacle(const Site& site) const {
     if (!is_float(flat_.find_attribute(value->target().str()))) return "its bias is not float32";
   }
   for (const char* name : {"stride", "padding", "dilation", "output_padding", "groups"}) {
-    const Argument* value = site.argument(name);
+    const Argument* value = site.call.argument(name);
     bool computed = false;
     if (value) for_each_node(*value, [&](Node&) { computed = true; });
     if (computed) return std::string("its ") + name + " is computed";
   }
   const bool matrix = flat_.attribute(attribute->target().str()).dim() == 2;
-  if (packet_of(site.node.target().view()) == "aten::linear" && !matrix) return "its weight is no matrix";
+  if (packet_of(site.call.schema().target.view()) == "aten::linear" && !matrix) return "its weight is no matrix";
   return {};
 }
 
 std::string Annotation::obstacle(Node& node, const Row& row) const {
-  const OperatorSchema* schema = overload_of(node);
-  if (!schema) {
+  const Call call = call_of(node);
+  if (!call) {
     if (row.packet != "operator.getitem") return "the operator " + node.target().str() + " is not known";
     Node* list = node.args().empty() ? nullptr : node.arg(0).node_or_null();
     if (!list || !is_share(marks_[*list])) return "what it takes out of is not quantized";
     return is_float_tensor(node) ? "" : "its value is not a float32 tensor";
   }
   if (effects_of(node).writes) return "it writes to its operand";
-  const Site site{flat_, shapes_, node, *schema};
+  const Site site{shapes_, call};
   std::string reason;
   std::size_t operands = 0;
   const std::size_t expected = row.role == Role::elementwise ? 2 : 1;

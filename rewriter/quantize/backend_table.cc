@@ -10,34 +10,25 @@
 
 namespace fx::quantize {
 
-const Argument* Site::argument(std::string_view name) const {
-  const int index = schema.index_of(Symbol::find(name));
-  return index < 0 ? nullptr : bound_argument(schema, node, static_cast<std::size_t>(index));
-}
-
 int Site::rank(const Shapes& shapes, const Node& node) {
   const TensorInfo* info = shapes[node].tensor();
   return info ? static_cast<int>(info->sizes.size()) : -1;
 }
 
 int Site::input_rank() const {
-  const Argument* input = bound_argument(schema, node, 0);
+  const Argument* input = call.argument(0);
   const Node* value = input ? input->node_or_null() : nullptr;
   return value ? rank(shapes, *value) : -1;
 }
 
 namespace {
 
-bool is_number(const Argument* argument, double value) {
-  return argument && argument->is_number() && argument->as_float() == value;
-}
-
 std::string plain_sum(const Site& site) {
-  return is_number(site.argument("alpha"), 1) ? "" : "the kernel adds without alpha";
+  return literal_number(site.call.argument("alpha")) == 1 ? "" : "the kernel adds without alpha";
 }
 
 std::string equal_ranks(const Site& site) {
-  const Argument* other = bound_argument(site.schema, site.node, 1);
+  const Argument* other = site.call.argument(1);
   const Node* value = other ? other->node_or_null() : nullptr;
   const int rank = site.input_rank();
   if (!value || rank < 2 || Site::rank(site.shapes, *value) != rank)
@@ -46,30 +37,29 @@ std::string equal_ranks(const Site& site) {
 }
 
 std::string same_type(const Site& site) {
-  const Argument* type = site.argument("dtype");
+  const Argument* type = site.call.argument("dtype");
   return !type || type->is_none() ? "" : "it changes the type";
 }
 
 std::string of_batch(const Site& site) {
   if (site.input_rank() < 3) return "the kernel wants a batch of at least one dimension";
-  const Argument* statistics = site.argument("use_input_stats");
+  const Argument* statistics = site.call.argument("use_input_stats");
   return statistics && statistics->is_bool() && statistics->as_bool() ? ""
                                                                       : "the kernel knows the input's statistics only";
 }
 
 std::string running_statistics(const Site& site) {
-  const Argument* training = site.argument("training");
+  const Argument* training = site.call.argument("training");
   if (!training || !training->is_bool() || training->as_bool()) return "it normalises by the batch's statistics";
   const int rank = site.input_rank();
   return rank == 4 || rank == 5 ? "" : "there are kernels for images and volumes only";
 }
 
 std::string by_number(const Site& site) {
-  const Argument* number = bound_argument(site.schema, site.node, 1);
-  const Argument* rounding = site.argument("rounding_mode");
+  const Argument* rounding = site.call.argument("rounding_mode");
   if (rounding && !rounding->is_none()) return "it rounds the quotient";
-  if (!number || !number->is_number()) return "its operand is computed";
-  return std::isfinite(number_of(site.node)) ? "" : "its operand is not finite";
+  if (!literal_number(site.call.argument(1))) return "its operand is computed";
+  return std::isfinite(number_of(site.call)) ? "" : "its operand is not finite";
 }
 
 std::string plus_number(const Site& site) {
@@ -78,14 +68,14 @@ std::string plus_number(const Site& site) {
 }
 
 std::string constant_or_reflected(const Site& site) {
-  const Argument* mode = site.argument("mode");
+  const Argument* mode = site.call.argument("mode");
   const bool has_kernel =
       !mode || !mode->is_string() || mode->as_string() == "constant" || mode->as_string() == "reflect";
   return has_kernel ? "" : "there is no kernel for the padding mode " + std::string(mode->as_string());
 }
 
 std::string dense_unpadded(const Site& site) {
-  const Argument* divisor = site.argument("divisor_override");
+  const Argument* divisor = site.call.argument("divisor_override");
   return !divisor || divisor->is_none() ? "" : "the kernel has no divisor_override";
 }
 
@@ -289,21 +279,24 @@ bool is_known_type(std::string_view type) {
          type == "aten::gru_cell";
 }
 
-double number_of(const Node& node) {
-  const double number = bound_argument(node, "other")->as_float();
-  const std::string_view packet = packet_of(node.target().view());
+double number_of(const Call& call) {
+  const double number = call.argument("other")->as_float();
+  const std::string_view packet = packet_of(call.schema().target.view());
   return packet == "aten::div" ? 1 / number : packet == "aten::sub" ? -number : number;
+}
+
+std::optional<double> literal_number(const Argument* argument) {
+  return argument && argument->is_number() ? std::optional(argument->as_float()) : std::nullopt;
 }
 
 Bounds bounds_of(const Node& node) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (!node.is(Op::call_function)) return {};
-  const std::string_view packet = packet_of(node.target().view());
-  const auto number = [&](std::string_view name, double otherwise) -> std::optional<double> {
-    const Argument* value = bound_argument(node, name);
-    if (!value || value->is_none()) return otherwise;
-    if (value->is_number()) return value->as_float();
-    return std::nullopt;
+  const Call call = call_of(node);
+  if (!call) return {};
+  const std::string_view packet = packet_of(call.schema().target.view());
+  const auto number = [&](std::string_view name, double otherwise) {
+    const Argument* value = call.argument(name);
+    return !value || value->is_none() ? otherwise : literal_number(value);
   };
   std::optional<double> low, high;
   if (packet == "aten::relu") {

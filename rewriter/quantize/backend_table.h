@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/module/graph_module.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx::quantize {
 
@@ -27,13 +28,9 @@ enum class Role : std::uint8_t {
 
 /// A call of an operator in the flat program, with what is known about its values.
 struct Site {
-  const GraphModule& module;
   const Shapes& shapes;
-  Node& node;
-  const OperatorSchema& schema;
+  const Call& call;
 
-  /// The bound argument, or null.
-  const Argument* argument(std::string_view name) const;
   /// The rank of the tensor that `node` makes; -1 when it is not known.
   static int rank(const Shapes& shapes, const Node& node);
   int input_rank() const;
@@ -63,7 +60,10 @@ bool is_known_type(std::string_view type);
 
 /// What the kernel of a `by_number` row multiplies by or adds: a division is by one over the number, a subtraction adds
 /// the negative.
-double number_of(const Node& node);
+double number_of(const Call& call);
+
+/// The number that an argument is; nothing for null and for anything else.
+std::optional<double> literal_number(const Argument* argument);
 
 /// Bounds of an activation that may become part of the operator before it: relu, relu6, hardtanh, clamp around zero.
 struct Bounds {

@@ -7,6 +7,7 @@
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/quantize/annotation.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/observer.h>
@@ -53,7 +54,7 @@ class ErrorCounter : public Interpreter {
  private:
   // The layer with its weight's error for a weight and no bias.
   void count(Layer& layer, const Target& target, const Args& args, const Kwargs& kwargs) {
-    const OperatorSchema& schema = *find_schema(target);
+    const OperatorSchema& schema = call_of(*layer.node).schema();
     const auto weight = static_cast<std::size_t>(schema.index_of("weight")),
                bias = static_cast<std::size_t>(schema.index_of("bias"));
     Args changed = args;
@@ -84,10 +85,11 @@ std::vector<Layer> layers_of(GraphModule& prepared) {
   for (Node& node : prepared.graph().nodes()) {
     const Row* row = node.is(Op::call_function) ? row_of(node.target().view()) : nullptr;
     if (!row || row->role != Role::weighted) continue;
-    const Node* input = bound_argument(node, "input")->node_or_null();
-    const Node* weight = bound_argument(node, "weight")->node_or_null();
+    const Call call = call_of(node);
+    const Node* input = call.argument("input")->node_or_null();
+    const Node* weight = call.argument("weight")->node_or_null();
     if (!input || !input->is(Op::call_module) || !weight || !weight->is(Op::get_attr)) continue;
-    const Argument* bias = bound_argument(node, "bias");
+    const Argument* bias = call.argument("bias");
     const Node* known = bias ? bias->node_or_null() : nullptr;
     if (known && split_path(known->target().str()).second.starts_with(kCorrected))
       throw Error(ErrorKind::invalid_argument, "the bias of " + node.name() + " was corrected already", node.name());
@@ -118,18 +120,18 @@ std::size_t correct_bias(GraphModule& prepared, const std::vector<std::vector<c1
   for (const Layer& layer : layers) {
     if (!layer.count) continue;
     const at::Tensor mean = (layer.sum / static_cast<double>(layer.count)).to(at::kFloat);
-    const Argument* given = bound_argument(*layer.node, "bias");
+    const Call call = call_of(*layer.node);
+    const Argument* given = call.argument("bias");
     const Node* old = given ? given->node_or_null() : nullptr;
-    const std::string owner = split_path(bound_argument(*layer.node, "weight")->node().target().str()).first;
+    const std::string owner = split_path(attribute_path(call.argument("weight"))).first;
     const std::string path = prepared.fresh_path(join_path(owner, kCorrected));
     prepared.set_parameter(path, old ? prepared.attribute(old->target().str()).detach() + mean : mean);
     const auto scope = prepared.graph().inserting_before(*layer.node);
     Node& bias = prepared.graph().get_attr(path);
-    const OperatorSchema& schema = *overload_of(*layer.node);
-    const auto index = static_cast<std::size_t>(schema.index_of("bias"));
+    const auto index = static_cast<std::size_t>(call.schema().index_of("bias"));
     if (index < layer.node->args().size()) {
       layer.node->update_arg(index, bias);
-    } else if (index == layer.node->args().size()) {
+    } else if (index == layer.node->args().size() && !layer.node->kwarg("bias")) {
       layer.node->insert_arg(index, bias);
     } else {
       layer.node->update_kwarg("bias", bias);

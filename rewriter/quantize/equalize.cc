@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
@@ -19,7 +19,6 @@ constexpr double kSettled = 1e-3;
 
 /// A layer whose tensors nobody else reads.
 struct Layer {
-  Node* node = nullptr;
   std::string weight, bias;
   bool depthwise = false;
 };
@@ -45,8 +44,7 @@ class Equalization {
   }
 
  private:
-  std::string sole_attribute(const Node& node, const char* name) const {
-    const Argument* value = bound_argument(node, name);
+  std::string sole_attribute(const Argument* value) const {
     const Node* attribute = value ? value->node_or_null() : nullptr;
     if (!attribute || !attribute->is(Op::get_attr) || written_.is_written(*attribute)) return {};
     const bool sole = attribute->num_users() == 1 && flat_.graph().count(Op::get_attr, attribute->target()) == 1;
@@ -57,8 +55,9 @@ class Equalization {
   std::optional<Layer> layer(Node& node) const {
     const Row* row = node.is(Op::call_function) ? row_of(node.target().view()) : nullptr;
     if (!row || row->role != Role::weighted || row->packet.starts_with("aten::conv_transpose")) return std::nullopt;
-    Layer found{&node, sole_attribute(node, "weight"), sole_attribute(node, "bias")};
-    const Argument *bias = bound_argument(node, "bias"), *groups = bound_argument(node, "groups");
+    const Call call = call_of(node);
+    const Argument *bias = call.argument("bias"), *groups = call.argument("groups");
+    Layer found{sole_attribute(call.argument("weight")), sole_attribute(bias)};
     if (found.weight.empty() || (found.bias.empty() && bias && !bias->is_none())) return std::nullopt;
     const at::Tensor weight = flat_.attribute(found.weight);
     const std::int64_t number = groups && groups->is_int() ? groups->as_int() : 1;
@@ -77,7 +76,8 @@ class Equalization {
         at = &user;
         continue;
       }
-      const Argument* input = bound_argument(user, "input");
+      const Call call = call_of(user);
+      const Argument* input = call.argument("input");
       if (!input || input->node_or_null() != at) return std::nullopt;
       const auto found = layer(user);
       // A linear layer after a convolution works on another dimension.

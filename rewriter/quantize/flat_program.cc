@@ -10,7 +10,6 @@
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
 #include <fxgraph/rewriter/quantize/strides.h>
 #include <fxgraph/rewriter/rules/list_of.h>
@@ -59,19 +58,20 @@ class ConvolutionSpelling {
   explicit ConvolutionSpelling(const GraphModule& module) : module_(module) {}
 
   void respell(Node& node) const {
-    const OperatorSchema* schema = overload_of(node);
-    if (!schema) return;
-    const std::string_view packet = packet_of(node.target().view());
-    if (packet == "aten::convolution" || packet == "aten::_convolution") return respell_general(node);
-    if (packet.starts_with("aten::conv") && node.target().view().ends_with(".padding")) respell_named(node);
+    const Call call = call_of(node);
+    if (!call) return;
+    const std::string_view target = call.schema().target.view(), packet = packet_of(target);
+    if (packet == "aten::convolution" || packet == "aten::_convolution") return respell_general(node, call);
+    if (packet.starts_with("aten::conv") && target.ends_with(".padding")) respell_named(node, call);
   }
 
  private:
-  std::size_t dimensions(const Node& node) const {
-    const Argument* weight = bound_argument(node, "weight");
-    const Node* attribute = weight ? weight->node_or_null() : nullptr;
-    if (!attribute || !attribute->is(Op::get_attr)) return 0;
-    const at::Tensor tensor = module_.find_attribute(attribute->target().str());
+  at::Tensor weight_of(const Call& call) const {
+    return module_.find_attribute(attribute_path(call.argument("weight")));
+  }
+
+  std::size_t dimensions(const Call& call) const {
+    const at::Tensor tensor = weight_of(call);
     return tensor.defined() && tensor.dim() >= 3 && tensor.dim() <= 5 ? static_cast<std::size_t>(tensor.dim()) - 2 : 0;
   }
 
@@ -80,9 +80,9 @@ class ConvolutionSpelling {
     node.set_target(target);
   }
 
-  void respell_general(Node& node) const {
-    const std::size_t size = dimensions(node);
-    const auto argument = [&](const char* name) { return bound_argument(node, name); };
+  void respell_general(Node& node, const Call& call) const {
+    const std::size_t size = dimensions(call);
+    const auto argument = [&](const char* name) { return call.argument(name); };
     const auto stride = whole_numbers(argument("stride"), size), padding = whole_numbers(argument("padding"), size),
                dilation = whole_numbers(argument("dilation"), size),
                output_padding = whole_numbers(argument("output_padding"), size);
@@ -103,15 +103,15 @@ class ConvolutionSpelling {
   }
 
   // padding='same' and 'valid', where as much goes on either side.
-  void respell_named(Node& node) const {
-    const std::size_t size = dimensions(node);
-    const auto argument = [&](const char* name) { return bound_argument(node, name); };
+  void respell_named(Node& node, const Call& call) const {
+    const std::size_t size = dimensions(call);
+    const auto argument = [&](const char* name) { return call.argument(name); };
     const auto stride = whole_numbers(argument("stride"), size), dilation = whole_numbers(argument("dilation"), size);
     const Argument* padding = argument("padding");
     if (!size || !stride || !dilation || !padding || !padding->is_string()) return;
     std::vector<std::int64_t> sides(size, 0);
     if (padding->as_string() == "same") {
-      const at::Tensor weight = module_.find_attribute(argument("weight")->node().target().str());
+      const at::Tensor weight = weight_of(call);
       for (std::size_t i = 0; i < size; ++i) {
         const std::int64_t total = (*dilation)[i] * (weight.size(static_cast<std::int64_t>(i) + 2) - 1);
         if (total % 2 || (*stride)[i] != 1) return;
@@ -130,9 +130,10 @@ class ConvolutionSpelling {
 
 bool makes_a_fresh_tensor(const Node& node) {
   if (!node.is(Op::call_function) || effects_of(node).may_alias || effects_of(node).unknown) return false;
-  const OperatorSchema* schema = overload_of(node);
-  return schema && schema->returns.size() == 1 && schema->returns[0].type.is_tensor() &&
-         !schema->returns[0].type.list && schema->returns[0].alias.empty();
+  const Call call = call_of(node);
+  if (!call || call.schema().returns.size() != 1) return false;
+  const SchemaReturn& made = call.schema().returns[0];
+  return made.type.is_tensor() && !made.type.list && made.alias.empty();
 }
 
 /// `aten::relu` for `aten::relu_`; empty when there is none that takes the same arguments.
@@ -144,7 +145,7 @@ std::string functional_twin(const OperatorSchema& schema) {
     if (schema.arguments[i].alias.writes != (i == 0)) return {};
   }
   const std::string twin = packet.substr(0, packet.size() - 1) + target.substr(packet.size());
-  const OperatorSchema* found = find_schema(twin);
+  const OperatorSchema* found = find_overload(twin);
   if (!found || found->arguments.size() != schema.arguments.size()) return {};
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
     // What is written is given by its place: `self` here, `input` there.
@@ -154,10 +155,6 @@ std::string functional_twin(const OperatorSchema& schema) {
   }
   return twin;
 }
-
-}  // namespace
-
-namespace {
 
 bool is_dropout(std::string_view target) {
   const std::string_view packet = packet_of(target);
@@ -214,8 +211,8 @@ std::size_t make_functional(GraphModule& flat, const std::vector<c10::IValue>& e
   };
   std::size_t changed = 0;
   for (Node& node : flat.graph().nodes()) {
-    const OperatorSchema* schema = overload_of(node);
-    const std::string twin = schema ? functional_twin(*schema) : std::string();
+    const Call call = call_of(node);
+    const std::string twin = call ? functional_twin(call.schema()) : std::string();
     Node* written = twin.empty() || node.args().empty() ? nullptr : node.arg(0).node_or_null();
     if (!written || (effects_of(node).random && !is_dropout(twin))) continue;
     // What writes is to be quantized, or what it writes to: conv - silu_.
@@ -237,20 +234,26 @@ std::size_t make_functional(GraphModule& flat, const std::vector<c10::IValue>& e
 std::string module_path(const Node& node) {
   const Meta* meta = node.find_meta();
   const std::string* noted = meta ? meta->get<std::string>(meta_key::kPath) : nullptr;
-  std::string path = noted ? *noted : "";
-  const Argument* weight = bound_argument(node, "weight");
-  const Node* attribute = weight ? weight->node_or_null() : nullptr;
-  if (attribute && attribute->is(Op::get_attr)) {
-    const std::string owner = split_path(attribute->target().str()).first;
-    if (owner.size() > path.size()) path = owner;  // inside a Sequential the weight's path is the longer one
-  }
-  return path;
+  const std::string path = noted ? *noted : "";
+  const std::string owner = split_path(attribute_path(call_of(node).argument("weight"))).first;
+  return owner.size() > path.size() ? owner : path;  // inside a Sequential the weight's path is the longer one
 }
 
 std::string module_type(const Node& node) {
   const Meta* meta = node.find_meta();
   const std::string* noted = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
   return noted ? *noted : "";
+}
+
+std::string attribute_path(const Argument* argument) {
+  const Node* attribute = argument ? argument->node_or_null() : nullptr;
+  return attribute && attribute->is(Op::get_attr) ? attribute->target().str() : "";
+}
+
+std::vector<Argument> all_arguments(const Call& call) {
+  std::vector<Argument> all;
+  for (std::size_t i = 0; i < call.schema().arguments.size(); ++i) all.push_back(*call.argument(i));
+  return all;
 }
 
 std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::vector<c10::IValue>& example,
@@ -261,11 +264,13 @@ std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::
   note_modules(*copy);
   internal::write_out_traced_leaves(*copy);
   Graph graph = inline_modules(*copy, scripted_bodies_for(*copy, example));
-  normalize_operators(graph);
   auto flat = std::make_shared<GraphModule>(*copy, std::move(graph), module.class_name());
   flat->eval();
   const ConvolutionSpelling convolutions(*flat);
-  for (Node& node : flat->graph().nodes()) convolutions.respell(node);
+  for (Node& node : flat->graph().nodes()) {
+    spell_as_operator(node);
+    convolutions.respell(node);
+  }
   ask_inputs_for_ranks(*flat, flat->graph());
   ask_for_no_strides(*flat, example);
   drop_idle_dropout(flat->graph());

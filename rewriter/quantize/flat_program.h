@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx::quantize {
 
@@ -29,6 +30,12 @@ std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::
 /// The path of the module that a node of a flat program came from: its own, or that of its weight. Empty when neither.
 std::string module_path(const Node& node);
 std::string module_type(const Node& node);
+
+/// The path of the attribute that an argument is; empty for null and for anything else.
+std::string attribute_path(const Argument* argument);
+
+/// All arguments of a call in the operator's order, defaults filled in, to be given by position.
+std::vector<Argument> all_arguments(const Call& call);
 
 /// Turns calls of operators that can be quantized, and write a fresh operand which nobody else sees, into those that
 /// return a new value of the same type; returns how many. `example` tells the types of other operands.

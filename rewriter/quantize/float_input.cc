@@ -6,6 +6,8 @@
 #include <optional>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/call.h>
+#include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/observer.h>
 #include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/recurrent.h>
@@ -18,23 +20,18 @@ namespace fx::quantize {
 
 namespace {
 
-std::string constant_path(const Node& node, std::string_view name) {
-  const Argument* value = bound_argument(node, name);
-  const Node* attribute = value ? value->node_or_null() : nullptr;
-  return attribute && attribute->is(Op::get_attr) ? attribute->target().str() : "";
-}
-
 /// A layer, and the program that it is a layer of.
 struct Question {
   const GraphModule& flat;
   rules::ProgramEffects& written;
   const Shapes& shapes;
   const Node& node;
+  const Call& call;
 };
 
 /// Why the layer cannot be quantized by its weight; empty when it can.
 std::string weight_obstacle(const Question& ask) {
-  const std::string path = constant_path(ask.node, "weight");
+  const std::string path = attribute_path(ask.call.argument("weight"));
   if (path.empty()) return "its weight is computed, not an attribute";
   if (!ask.written.not_constant(path).empty()) return "the program writes to its weight";
   if (ask.flat.attribute(path).scalar_type() != at::kFloat) return "its weight is not float32";
@@ -52,7 +49,7 @@ std::string linear_obstacle(const Question& ask) {
 }
 
 std::string lookup_obstacle(const Question& ask) {
-  const Argument* indices = bound_argument(ask.node, "indices");
+  const Argument* indices = ask.call.argument("indices");
   const Node* given = indices ? indices->node_or_null() : nullptr;
   const TensorInfo* info = given ? ask.shapes[*given].tensor() : nullptr;
   if (!info || info->sizes.empty() || info->sizes.size() > 2)
@@ -60,7 +57,7 @@ std::string lookup_obstacle(const Question& ask) {
   // It reads past the end of none at all.
   if (std::ranges::find(info->sizes, 0) != info->sizes.end()) return "the kernel wants at least one index";
   for (const char* name : {"scale_grad_by_freq", "sparse"}) {
-    const Argument* value = bound_argument(ask.node, name);
+    const Argument* value = ask.call.argument(name);
     if (!value || !value->is_bool()) return std::string("its ") + name + " is computed";
   }
   return {};
@@ -73,23 +70,23 @@ std::string embedding_obstacle(const Question& ask) {
 
 std::string bag_obstacle(const Question& ask) {
   if (std::string why = lookup_obstacle(ask); !why.empty()) return why;
-  const Node& node = ask.node;
-  const Node* offsets = bound_argument(node, "offsets")->node_or_null();
-  const TensorInfo *one = ask.shapes[bound_argument(node, "indices")->node()].tensor(),
+  const Call& call = ask.call;
+  const Node* offsets = call.argument("offsets")->node_or_null();
+  const TensorInfo *one = ask.shapes[call.argument("indices")->node()].tensor(),
                    *other = offsets ? ask.shapes[*offsets].tensor() : nullptr;
   if (!other || one->dtype != other->dtype) return "the kernel wants indices and offsets of one type";
-  const Argument *mode = bound_argument(node, "mode"), *padding = bound_argument(node, "padding_idx");
+  const Argument *mode = call.argument("mode"), *padding = call.argument("padding_idx");
   if (!mode || !mode->is_int() || mode->as_int() != 0) return "the kernel knows sums only";
   if (padding && !padding->is_none()) return "the kernel knows no padding index";
-  for (const Node& user : node.users()) {
+  for (const Node& user : ask.node.users()) {
     const bool sum = user.target() == "operator.getitem" && user.arg(1).is_int() && user.arg(1).as_int() == 0;
     if (!sum) return "more than its sums is read";
   }
   return weight_obstacle(ask);
 }
 
-std::string sequence_obstacle(const Question& ask) { return recurrent_obstacle(ask.flat, ask.node); }
-std::string step_obstacle(const Question& ask) { return cell_obstacle(ask.flat, ask.node); }
+std::string sequence_obstacle(const Question& ask) { return recurrent_obstacle(ask.flat, ask.call); }
+std::string step_obstacle(const Question& ask) { return cell_obstacle(ask.flat, ask.call); }
 
 class FloatInputWriter {
  public:
@@ -101,13 +98,14 @@ class FloatInputWriter {
 
   void weight_only(Node& node, const QuantSettings& settings) {
     const auto axis = channel_axis(*row_of(node.target().view()));
-    Node& weight = bound_argument(node, "weight")->node();
+    Node& weight = call_of(node).argument("weight")->node();
     Node& quantized = graph_.get_attr(install_weight(node, settings, axis));
     node.replace_input_with(weight, graph_.call_function("aten::dequantize.self", {quantized}));
   }
 
   void dynamic_linear(Node& node, const QuantSettings& settings) {
-    const Argument x = *bound_argument(node, "input"), bias = *bound_argument(node, "bias");
+    const Call call = call_of(node);
+    const Argument x = *call.argument("input"), bias = *call.argument("bias");
     const std::string weight_path = install_weight(node, settings, 0);
     if (backend_ == QuantBackend::reference) {
       Node& range = graph_.call_function("aten::_choose_qparams_per_tensor", {x, settings.activation.reduce_range});
@@ -133,13 +131,14 @@ class FloatInputWriter {
     const auto made = packed_table(node);
     if (made)
       replace(node, graph_.call_function("quantized::embedding_byte",
-                                         {graph_.get_attr(*made), *bound_argument(node, "indices")}));
+                                         {graph_.get_attr(*made), *call_of(node).argument("indices")}));
   }
 
   void embedding_bag(Node& node, const QuantSettings&) {
     const auto made = packed_table(node);
     if (!made) return;
-    const auto given = [&](const char* name) { return *bound_argument(node, name); };
+    const Call call = call_of(node);
+    const auto given = [&](const char* name) { return *call.argument(name); };
     Node& sums = graph_.call_function(
         "quantized::embedding_bag_byte",
         {graph_.get_attr(*made), given("indices"), given("offsets"), given("scale_grad_by_freq"), std::int64_t{0},
@@ -162,7 +161,7 @@ class FloatInputWriter {
   }
 
   std::string install_weight(const Node& node, const QuantSettings& settings, std::optional<std::int64_t> axis) {
-    const std::string path = constant_path(node, "weight");
+    const std::string path = attribute_path(call_of(node).argument("weight"));
     const std::string made = flat_.fresh_path(path + "_quantized");
     flat_.set_buffer(made, quantized_weight(settings.weight, flat_.attribute(path).detach(), axis, node.name()));
     return made;
@@ -170,7 +169,8 @@ class FloatInputWriter {
 
   /// Where the packed table lies; nothing for the reference form, which reads it back in place.
   std::optional<std::string> packed_table(Node& node) {
-    const std::string path = constant_path(node, "weight");
+    Node& attribute = call_of(node).argument("weight")->node();
+    const std::string path = attribute.target().str();
     const at::Tensor weight = flat_.attribute(path).detach();
     const auto [low, high] = at::aminmax(weight, 1);
     at::Tensor scale = (high - low) / 255.0;
@@ -180,7 +180,7 @@ class FloatInputWriter {
       const std::string made = flat_.fresh_path(path + "_quantized");
       flat_.set_buffer(made, quantized);
       Node& table = graph_.call_function("aten::dequantize.self", {graph_.get_attr(made)});
-      node.replace_input_with(bound_argument(node, "weight")->node(), table);
+      node.replace_input_with(attribute, table);
       return std::nullopt;
     }
     return install_object(flat_, path, "packed_params", call_operator("quantized::embedding_bag_prepack", {quantized}));
@@ -237,7 +237,7 @@ FloatInputPlan::FloatInputPlan(const GraphModule& flat, const Shapes& shapes, co
     if (!settings || !node.is(Op::call_function)) continue;
     const Way* way = way_of(node, settings->mode);
     if (!way) continue;
-    const std::string why = way->obstacle({flat, written, shapes, node});
+    const std::string why = way->obstacle({flat, written, shapes, node, call_of(node)});
     (why.empty() ? layers_ : refused_).push_back({&node, settings, why.empty() ? way->how : why});
   }
 }

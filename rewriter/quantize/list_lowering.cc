@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/reference.h>
@@ -28,9 +28,9 @@ class ListLowering {
 
  private:
   static bool makes_list(const Node& node) {
-    const OperatorSchema* schema = overload_of(node);
-    const Row* row = schema ? row_of(node.target().view()) : nullptr;
-    return row && row->role == Role::share && schema->returns.size() == 1 && schema->returns[0].type.list;
+    const Call call = call_of(node);
+    const Row* row = call ? row_of(call.schema().target.view()) : nullptr;
+    return row && row->role == Role::share && call.schema().returns.size() == 1 && call.schema().returns[0].type.list;
   }
 
   static Node* sole_shared_quantize(const Node& element) {
@@ -41,7 +41,8 @@ class ListLowering {
   }
 
   void lower(Node& list) {
-    Node* floats = list.args().empty() ? nullptr : list.arg(0).node_or_null();
+    const Call call = call_of(list);
+    Node* floats = call.args().empty() ? nullptr : call.args()[0].node_or_null();
     if (!floats || !floats->is_call("aten::dequantize.self")) return;
     std::vector<std::pair<Node*, Node*>> elements;
     for (Node& user : list.users()) {
@@ -49,9 +50,7 @@ class ListLowering {
       if (!quantize) return;
       elements.emplace_back(&user, quantize);
     }
-    std::vector<Argument> args = list.args().to_vector();
-    args[0] = floats->arg(0);
-    rewriter_.set_args(list, args);
+    rewriter_.replace_input_with(list, *floats, floats->arg(0).node());
     for (const auto& [element, quantize] : elements) {
       element->meta().set(meta_key::kValue, element->name());
       rewriter_.replace_all_uses_with(*quantize, *element);

@@ -11,6 +11,7 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/object_attribute.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
@@ -61,6 +62,7 @@ std::string pattern_of(const Row& row, bool activated) {
 struct Place {
   const Match& match;
   Node& op;
+  Call call;  ///< that `op` is
   double scale;
   std::int64_t zero_point;
   Argument dtype;
@@ -69,13 +71,13 @@ struct Place {
   explicit Place(const Match& m)
       : match(m),
         op(m["y"]),
+        call(call_of(op)),
         scale(m.literal("scale")),
         zero_point(static_cast<std::int64_t>(m.literal("zero_point"))),
         dtype(m.argument("dtype")) {
     if (m.has("a")) bounds = bounds_of(m["a"]);
   }
 
-  const Argument& argument(std::string_view name) const { return *bound_argument(op, name); }
   /// True when saturation at the ends of the quantized range does what the bound does.
   bool low_is_implied() const { return -static_cast<double>(zero_point) * scale >= bounds.low - scale / 2; }
   bool high_is_implied() const { return static_cast<double>(255 - zero_point) * scale <= bounds.high + scale / 2; }
@@ -167,7 +169,7 @@ class LoweringRules {
       case Role::weighted: return &weighted(row, place, rewriter);
       case Role::concat: return concat(row, place, rewriter);
       case Role::share_all: return stack(row, place, rewriter);
-      case Role::by_number: return &rewriter.call_function(row.kernel, {place.match["xq"], number_of(place.op)});
+      case Role::by_number: return &rewriter.call_function(row.kernel, {place.match["xq"], number_of(place.call)});
       default: return &by_schema(row, place, rewriter);
     }
   }
@@ -199,8 +201,8 @@ class LoweringRules {
     const bool relu = place.is_relu() && !row.kernel_relu.empty();
     const std::string weight = place.match["wq"].target().str();
     const at::Tensor numbers = module_.attribute(weight);
-    const Argument* groups = bound_argument(place.op, "groups");
-    const EngineLayer layer{row, numbers, constant(place.argument("bias")), groups ? groups->as_int() : 1,
+    const Argument* groups = place.call.argument("groups");
+    const EngineLayer layer{row, numbers, constant(*place.call.argument("bias")), groups ? groups->as_int() : 1,
                             grid_of(place.match["xq"])};
     const auto packed_for = [&](QuantBackend backend) {
       check_engine_limits(backend, layer);
@@ -229,15 +231,15 @@ class LoweringRules {
 
   c10::IValue packed(const Row& row, const Place& place, QuantBackend backend) const {
     const at::Tensor weight = module_.attribute(place.match["wq"].target().str());
-    std::vector<c10::IValue> arguments = {weight, constant(place.argument("bias"))};
+    std::vector<c10::IValue> arguments = {weight, constant(*place.call.argument("bias"))};
     if (row.packet != "aten::linear") {
       const std::int64_t size = weight.dim() - 2;
       const bool transposed = row.packet.starts_with("aten::conv_transpose");
-      arguments.push_back(numbers(place.argument("stride"), size));
-      arguments.push_back(numbers(place.argument("padding"), size));
-      if (transposed) arguments.push_back(numbers(place.argument("output_padding"), size));
-      arguments.push_back(numbers(place.argument("dilation"), size));
-      arguments.push_back(place.argument("groups").as_int());
+      arguments.push_back(numbers(*place.call.argument("stride"), size));
+      arguments.push_back(numbers(*place.call.argument("padding"), size));
+      if (transposed) arguments.push_back(numbers(*place.call.argument("output_padding"), size));
+      arguments.push_back(numbers(*place.call.argument("dilation"), size));
+      arguments.push_back(place.call.argument("groups")->as_int());
     }
     const EngineScope engine(backend);
     return call_operator(row.prepack, std::move(arguments));
@@ -258,8 +260,8 @@ class LoweringRules {
 
   static Node* concat(const Row& row, const Place& place, Rewriter& rewriter) {
     const auto tensors = quantized_list(place);
-    return tensors ? &rewriter.call_function(
-                         row.kernel, {Argument::list(*tensors), place.argument("dim"), place.scale, place.zero_point})
+    return tensors ? &rewriter.call_function(row.kernel, {Argument::list(*tensors), *place.call.argument("dim"),
+                                                          place.scale, place.zero_point})
                    : nullptr;
   }
 
@@ -272,7 +274,7 @@ class LoweringRules {
       if (!grid || grid->scale != place.scale || grid->zero_point != place.zero_point)
         throw Error(ErrorKind::unsupported, "its inputs have different ranges");
     }
-    return &rewriter.call_function(row.packet, {Argument::list(*tensors), place.argument("dim")});
+    return &rewriter.call_function(row.packet, {Argument::list(*tensors), *place.call.argument("dim")});
   }
 
   /// The kernel's arguments by the names that the float operator's have; those that a kernel adds are known here.
@@ -283,7 +285,7 @@ class LoweringRules {
     if (row.packet == "aten::batch_norm")
       kernel.insert(std::string_view("quantized::batch_norm").size(), rank_suffix(place));
     if (kernel.empty()) return on_quantized(place.op, place.match, rewriter);
-    const OperatorSchema* schema = find_schema(kernel);
+    const OperatorSchema* schema = find_overload(kernel);
     if (!schema) throw Error(ErrorKind::unsupported, "this LibTorch has no " + kernel);
     const bool prefixed = schema->index_of("output_scale") >= 0;
     std::vector<Argument> args;
@@ -300,7 +302,7 @@ class LoweringRules {
       } else if (name == "inplace") {
         args.push_back(false);
       } else {
-        args.push_back(place.argument(name == "mean" ? "running_mean" : name == "var" ? "running_var" : name));
+        args.push_back(*place.call.argument(name == "mean" ? "running_mean" : name == "var" ? "running_var" : name));
       }
     }
     return rewriter.call_function(kernel, args);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/reference.h>
 #include <fxgraph/rewriter/rules/weights.h>
@@ -14,30 +14,27 @@ namespace fx::quantize {
 
 namespace {
 
-bool is_true(const Node& node, std::string_view name) {
-  const Argument* value = bound_argument(node, name);
-  return value && value->is_bool() && value->as_bool();
-}
+bool is_true(const Argument* value) { return value && value->is_bool() && value->as_bool(); }
 
-std::vector<std::string> parameter_paths(const Node& node) {
+std::vector<std::string> parameter_paths(const Call& call) {
   std::vector<std::string> paths;
-  for (const Argument& each : bound_argument(node, "params")->elements()) {
-    const Node* attribute = each.node_or_null();
-    if (!attribute || !attribute->is(Op::get_attr)) return {};
-    paths.push_back(attribute->target().str());
+  for (const Argument& each : call.argument("params")->elements()) {
+    paths.push_back(attribute_path(&each));
+    if (paths.back().empty()) return {};
   }
   return paths;
 }
 
 }  // namespace
 
-std::string recurrent_obstacle(const GraphModule& flat, const Node& node) {
-  if (!node.target().view().ends_with(".input")) return "packed sequences have no quantized kernel here";
-  if (is_true(node, "train")) return "it is in training mode";
-  if (!is_true(node, "has_biases")) return "the kernel wants biases";
-  const std::vector<std::string> paths = parameter_paths(node);
-  const Argument* layers = bound_argument(node, "num_layers");
-  const std::size_t each = is_true(node, "bidirectional") ? 8 : 4;
+std::string recurrent_obstacle(const GraphModule& flat, const Call& call) {
+  if (!call || !call.schema().target.view().ends_with(".input"))
+    return "packed sequences have no quantized kernel here";
+  if (is_true(call.argument("train"))) return "it is in training mode";
+  if (!is_true(call.argument("has_biases"))) return "the kernel wants biases";
+  const std::vector<std::string> paths = parameter_paths(call);
+  const Argument* layers = call.argument("num_layers");
+  const std::size_t each = is_true(call.argument("bidirectional")) ? 8 : 4;
   if (!layers->is_int() || paths.empty() || paths.size() != each * static_cast<std::size_t>(layers->as_int()))
     return "its weights are not four attributes for each layer and direction";
   rules::ProgramEffects written(flat);
@@ -51,7 +48,7 @@ std::string recurrent_obstacle(const GraphModule& flat, const Node& node) {
 void quantize_recurrent(GraphModule& flat, Node& node, TargetEngine& target, const QuantSettings& settings) {
   Graph& graph = flat.graph();
   const QuantBackend backend = target.backend();
-  const std::vector<std::string> paths = parameter_paths(node);
+  const std::vector<std::string> paths = parameter_paths(call_of(node));
   Quantizer quantizer = settings.weight;
   quantizer.per_channel = false;  // the kernels' only way
   const auto quantized = [&](const std::string& path) {
@@ -77,9 +74,7 @@ void quantize_recurrent(GraphModule& flat, Node& node, TargetEngine& target, con
                                            {ih, hh, bias_ih, bias_hh, settings.activation.reduce_range});
     parameters.push_back(graph.get_attr(install_object(flat, paths[i], "cell_params", cell)));
   }
-  std::vector<Argument> args;
-  const OperatorSchema& schema = *overload_of(node);
-  for (std::size_t i = 0; i < schema.arguments.size(); ++i) args.push_back(*bound_argument(schema, node, i));
+  std::vector<Argument> args = all_arguments(call_of(node));
   args[2] = Argument::list(parameters);
   if (backend == QuantBackend::reference) return node.set_args_kwargs(args, KwargSpan());
   const bool lstm = packet_of(node.target().view()) == "aten::lstm";
@@ -90,22 +85,10 @@ void quantize_recurrent(GraphModule& flat, Node& node, TargetEngine& target, con
 
 // ── One step ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-namespace {
-
-constexpr const char* kCellTensors[] = {"w_ih", "w_hh", "b_ih", "b_hh"};
-
-std::string cell_path(const Node& node, const char* name) {
-  const Argument* value = bound_argument(node, name);
-  const Node* attribute = value ? value->node_or_null() : nullptr;
-  return attribute && attribute->is(Op::get_attr) ? attribute->target().str() : "";
-}
-
-}  // namespace
-
-std::string cell_obstacle(const GraphModule& flat, const Node& node) {
+std::string cell_obstacle(const GraphModule& flat, const Call& call) {
   rules::ProgramEffects written(flat);
-  for (const char* name : kCellTensors) {
-    const std::string path = cell_path(node, name);
+  for (const char* name : {"w_ih", "w_hh", "b_ih", "b_hh"}) {
+    const std::string path = attribute_path(call.argument(name));
     if (path.empty()) return std::string("the kernel wants ") + name + " as an attribute";
     if (std::string why = written.not_constant(path); !why.empty()) return why;
     if (flat.attribute(path).scalar_type() != at::kFloat) return path + " is not float32";
@@ -118,9 +101,10 @@ void quantize_cell(GraphModule& flat, Node& node, TargetEngine& target, const Qu
   const QuantBackend backend = target.backend();
   Quantizer quantizer = settings.weight;
   quantizer.per_channel = false;  // as for whole sequences
-  std::vector<Argument> args = {*bound_argument(node, "input"), *bound_argument(node, "hx")};
+  const Call call = call_of(node);
+  std::vector<Argument> args = {*call.argument("input"), *call.argument("hx")};
   for (const char* name : {"w_ih", "w_hh"}) {
-    const std::string path = cell_path(node, name);
+    const std::string path = attribute_path(call.argument(name));
     const at::Tensor weight = quantized_weight(quantizer, flat.attribute(path).detach(), std::nullopt, node.name());
     if (backend == QuantBackend::reference) {
       const std::string made = flat.fresh_path(path + "_quantized");
@@ -128,12 +112,12 @@ void quantize_cell(GraphModule& flat, Node& node, TargetEngine& target, const Qu
       args.push_back(graph.call_function("aten::dequantize.self", {graph.get_attr(made)}));
       continue;
     }
-    const std::string bias = cell_path(node, name == std::string_view("w_ih") ? "b_ih" : "b_hh");
+    const std::string bias = attribute_path(call.argument(name == std::string_view("w_ih") ? "b_ih" : "b_hh"));
     constexpr std::int64_t kLargest = 255;  // the kernel takes all eight bits of its inputs
     const c10::IValue packed = target.pack_matrix(node.name(), weight, flat.attribute(bias).detach(), kLargest);
     args.push_back(graph.get_attr(install_object(flat, path, "packed_params", packed)));
   }
-  for (const char* name : {"b_ih", "b_hh"}) args.push_back(*bound_argument(node, name));
+  for (const char* name : {"b_ih", "b_hh"}) args.push_back(*call.argument(name));
   if (backend != QuantBackend::reference) {
     const bool lstm = packet_of(node.target().view()) == "aten::lstm_cell";
     node.set_target(lstm ? "quantized::quantized_lstm_cell_dynamic" : "quantized::quantized_gru_cell_dynamic");

@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/trial.h>
 #include <fxgraph/support/error.h>
@@ -31,7 +31,7 @@ namespace {
 // The range that the kernel gives to the result of a value and a number: where it can, the whole numbers stay as they
 // are and mean something else.
 QuantParameters by_number(const Row& row, const Node& node, QuantParameters parameters) {
-  const double number = number_of(node), scale = parameters.scale_value();
+  const double number = number_of(call_of(node)), scale = parameters.scale_value();
   const bool is_signed = parameters.dtype == DType::qint8;
   const double low = is_signed ? -128 : 0, high = low + 255;
   double made = scale, zero_point = static_cast<double>(parameters.zero_point_value());
@@ -63,7 +63,7 @@ class ReferenceWriter {
       const Node& maker = annotation_.maker(annotation_.root(range));
       const Mark& mark = annotation_.of(maker);
       if (mark.quantized && mark.row->role == Role::by_number)
-        follows_[range] = annotation_.range_of(maker.arg(0).node());
+        follows_[range] = annotation_.range_of(call_of(maker).argument(0)->node());
     }
     std::vector<Node*> nodes;
     for (Node& node : graph_.nodes()) nodes.push_back(&node);
@@ -87,7 +87,7 @@ class ReferenceWriter {
   }
 
   void quantize_weight(Node& layer, const Mark& mark) {
-    Node& attribute = bound_argument(layer, "weight")->node();
+    Node& attribute = call_of(layer).argument("weight")->node();
     const std::string path = attribute.target().str();
     const auto axis = channel_axis(*mark.row);
     // Layers that share a weight share its quantized form.

@@ -6,9 +6,10 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/state_keeper.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/layout_checks.h>
+#include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
 
@@ -32,9 +33,7 @@ void views_become_reshapes(GraphModule& flat) {
   }
   for (Node* each : views) {
     Node& node = *each;
-    const OperatorSchema& schema = *overload_of(node);
-    const std::vector<Argument> arguments = {*bound_argument(schema, node, 0), *bound_argument(schema, node, 1)};
-    node.set_args_kwargs(arguments, KwargSpan());
+    node.set_args_kwargs(all_arguments(call_of(node)), KwargSpan());
     node.set_target("aten::reshape");
   }
 }
@@ -51,7 +50,7 @@ void ask_for_no_strides(GraphModule& flat, const std::vector<c10::IValue>& examp
   const StateKeeper keeper(flat);
   const Shapes shapes = propagate_shapes(flat, example);
   for (const Node* node : readers) {
-    const Node& input = bound_argument(*overload_of(*node), *node, 0)->node();
+    const Node& input = call_of(*node).argument(0)->node();
     const TensorInfo* info = shapes[input].tensor();
     if (info && info->is_contiguous()) continue;
     throw Error(ErrorKind::unsupported,

@@ -8,7 +8,9 @@
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/rules/list_of.h>
 
 namespace fx::quantize {
@@ -47,16 +49,9 @@ std::shared_ptr<torch::nn::Module> BatchNorm::clone(const TorchDeviceOption& dev
 
 namespace {
 
-at::Tensor tensor_of(const GraphModule& module, const Node& call, std::string_view name) {
-  const Argument* value = bound_argument(call, name);
-  const Node* attribute = value ? value->node_or_null() : nullptr;
-  return attribute && attribute->is(Op::get_attr) ? module.find_attribute(attribute->target().str()) : at::Tensor();
-}
-
-std::string path_of(const Node& call, std::string_view name) {
-  const Argument* value = bound_argument(call, name);
-  const Node* attribute = value ? value->node_or_null() : nullptr;
-  return attribute ? attribute->target().str() : "";
+QuantRecord::Layer tensors_of(const Node& layer) {
+  const Call call = call_of(layer);
+  return {attribute_path(call.argument("weight")), attribute_path(call.argument("bias")), /*norm=*/"", /*result=*/""};
 }
 
 /// The batch norm that alone reads `layer`, if it was folded: `folded` has no such node any more.
@@ -65,7 +60,8 @@ const Node* folded_norm(const GraphModule& unfolded, const Node& layer, const Gr
   if (!original || original->num_users() != 1) return nullptr;
   const Node& user = *original->users().begin();
   if (packet_of(user.target().view()) != "aten::batch_norm" || folded.find(user.name())) return nullptr;
-  const Argument *momentum = bound_argument(user, "momentum"), *eps = bound_argument(user, "eps");
+  const Call norm = call_of(user);
+  const Argument *momentum = norm.argument("momentum"), *eps = norm.argument("eps");
   return momentum->is_number() && eps->is_number() ? &user : nullptr;
 }
 
@@ -84,12 +80,11 @@ class LayerTraining {
       made = restore(layer, *norm);
       scale = &scale_of(layer, made);
     } else {
-      made.weight = path_of(layer, "weight");
-      made.bias = path_of(layer, "bias");
+      made = tensors_of(layer);
       make_parameter(made.weight);
       if (!made.bias.empty()) make_parameter(made.bias);
     }
-    Node* weight = &bound_argument(layer, "weight")->node();
+    Node* weight = &layer.arg(1).node();
     std::vector<std::int64_t> by_channel(static_cast<std::size_t>(folded_.attribute(made.weight).dim()), 1);
     if (scale) {
       by_channel[static_cast<std::size_t>(axis.value_or(0))] = -1;
@@ -113,19 +108,17 @@ class LayerTraining {
 
   /// Puts the tensors from before the folding back.
   QuantRecord::Layer restore(Node& layer, const Node& norm) {
-    const Node& original = *unfolded_.graph().find(layer.name());
-    QuantRecord::Layer made;
-    made.weight = path_of(original, "weight");
-    made.bias = path_of(original, "bias");
+    QuantRecord::Layer made = tensors_of(*unfolded_.graph().find(layer.name()));
     for (const std::string& path : {made.weight, made.bias}) {
       if (!path.empty())
         folded_.set_parameter(path, unfolded_.attribute(path).detach().clone().set_requires_grad(true));
     }
-    auto module = std::make_shared<BatchNorm>(bound_argument(norm, "momentum")->as_float(),
-                                              bound_argument(norm, "eps")->as_float());
-    module->set_tensors(tensor_of(unfolded_, norm, "weight"), tensor_of(unfolded_, norm, "bias"),
-                        tensor_of(unfolded_, norm, "running_mean"), tensor_of(unfolded_, norm, "running_var"));
-    made.norm = split_path(path_of(norm, "running_mean")).first;
+    const Call call = call_of(norm);
+    const auto path = [&](const char* name) { return attribute_path(call.argument(name)); };
+    const auto tensor = [&](const char* name) { return unfolded_.find_attribute(path(name)); };
+    auto module = std::make_shared<BatchNorm>(call.argument("momentum")->as_float(), call.argument("eps")->as_float());
+    module->set_tensors(tensor("weight"), tensor("bias"), tensor("running_mean"), tensor("running_var"));
+    made.norm = split_path(path("running_mean")).first;
     if (made.norm.empty() || folded_.find_submodule(made.norm)) made.norm = folded_.fresh_path(norm.name());
     folded_.add_submodule(made.norm, module);
     layer.update_arg(1, graph_.get_attr(made.weight));
@@ -168,14 +161,6 @@ class LayerTraining {
   QuantRecord& record_;
 };
 
-// The layer's positional arguments up to its bias, so that they can be set by position.
-void spell_out(Node& layer) {
-  std::vector<Argument> args;
-  const OperatorSchema& schema = *overload_of(layer);
-  for (std::size_t i = 0; i < schema.arguments.size(); ++i) args.push_back(*bound_argument(schema, layer, i));
-  layer.set_args_kwargs(args, KwargSpan());
-}
-
 }  // namespace
 
 void train_layers(GraphModule& folded, const GraphModule& unfolded, const Annotation& annotation, QuantRecord& record) {
@@ -191,7 +176,7 @@ void train_layers(GraphModule& folded, const GraphModule& unfolded, const Annota
   }
   LayerTraining training(folded, unfolded, record);
   for (Node* layer : layers) {
-    spell_out(*layer);
+    layer->set_args_kwargs(all_arguments(call_of(*layer)), KwargSpan());  // weight and bias are set by position
     training.train(*layer, annotation.of(*layer));
   }
   eliminate_dead_code(folded.graph(), module_effects(folded));

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include <fxgraph/nn/object_attribute.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
+#include <fxgraph/rewriter/quantize/backend_table.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/input_limits.h>
 #include <fxgraph/rewriter/quantize/packed.h>
@@ -93,20 +94,20 @@ std::optional<Grid> grid_of(const Node& quantized) {
   for (const Node* node = &quantized; node && node->is(Op::call_function);) {
     const Meta* meta = node->find_meta();
     if (const Grid* noted = meta ? meta->get<Grid>(meta_key::kGrid) : nullptr) return *noted;
-    if (!overload_of(*node)) return std::nullopt;
+    const Call call = call_of(*node);
+    if (!call) return std::nullopt;
     const auto number = [&](const char* prefixed, const char* plain) {
-      const Argument* value = bound_argument(*node, prefixed);
-      if (!value) value = bound_argument(*node, plain);
-      return value && value->is_number() ? value : nullptr;
+      const Argument* value = call.argument(prefixed);
+      return literal_number(value ? value : call.argument(plain));
     };
-    const Argument *scale = number("output_scale", "scale"), *zero_point = number("output_zero_point", "zero_point");
+    const auto scale = number("output_scale", "scale"), zero_point = number("output_zero_point", "zero_point");
     if (scale && zero_point) {
-      const Argument* dtype = bound_argument(*node, "dtype");
-      return Grid{scale->as_float(), static_cast<std::int64_t>(zero_point->as_float()),
+      const Argument* dtype = call.argument("dtype");
+      return Grid{*scale, static_cast<std::int64_t>(*zero_point),
                   dtype && dtype->kind() == ArgumentKind::dtype ? dtype->as_dtype() : DType::quint8};
     }
-    if (node->target().view().starts_with("quantized::")) return std::nullopt;
-    node = node->args().empty() ? nullptr : node->arg(0).node_or_null();  // it has its input's
+    if (call.schema().target.view().starts_with("quantized::")) return std::nullopt;
+    node = call.args().empty() ? nullptr : call.args()[0].node_or_null();  // it has its input's
   }
   return std::nullopt;
 }

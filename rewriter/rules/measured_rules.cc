@@ -10,7 +10,7 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/matchers/matcher.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
@@ -123,8 +123,8 @@ class FastestRules {
     for (const auto& [id, place] : places_) {
       const auto kind = kinds_.find(place.key);
       if (kind == kinds_.end()) continue;
-      const ArgumentSpan args = place.nodes.front()->args();
-      const Node* input = args.empty() ? nullptr : args[0].node_or_null();
+      const Call call = call_of(*place.nodes.front());
+      const Node* input = call.args().empty() ? nullptr : call.args()[0].node_or_null();
       kind->second.from.push_back(input ? producer_of(*input, kinds) : nullptr);
       for (const Node* node : place.nodes) kinds[node] = &kind->second;
     }
@@ -136,8 +136,8 @@ class FastestRules {
     const Node* at = &value;
     for (int steps = 0; at && steps < kMost; ++steps) {
       if (const auto found = kinds.find(at); found != kinds.end()) return found->second;
-      const OperatorSchema* schema = schema_of(*at);
-      if (!schema || !schema->traits.pointwise || at->all_input_nodes().size() != 1 || at->num_users() != 1)
+      const Call call = call_of(*at);
+      if (!call || !call.schema().traits.pointwise || at->all_input_nodes().size() != 1 || at->num_users() != 1)
         return nullptr;
       at = at->all_input_nodes()[0];
     }
@@ -273,7 +273,7 @@ class FastestRules {
       if (is_plain_contiguous(node)) reorders.push_back(&node);
     }
     for (Node* reorder : reorders) {
-      rewriter.replace_all_uses_with(*reorder, *bound_argument(*reorder, "self"));
+      rewriter.replace_all_uses_with(*reorder, *call_of(*reorder).argument("self"));
       rewriter.erase_node(*reorder);
     }
   }

@@ -17,48 +17,43 @@ std::optional<OperationSite> OperationSite::find(const GraphModule& module, Node
   OperationSite site;
   site.module_ = &module;
   site.node_ = &node;
-  const auto accept = [&](const Node& call) {
-    const OperatorSchema* schema = overload_of(call);
-    if (!schema || !wanted(packet_of(schema->target.view()))) return false;
-    site.schema_ = schema;
-    return true;
+  const auto wanted_call = [&](const Node& caller) {
+    const Call call = call_of(caller);
+    return call && wanted(packet_of(call.schema().target.view())) ? call : Call();
   };
-  if (accept(node)) {
-    site.call_ = &node;
+  site.call_ = wanted_call(node);
+  if (site.call_) {
+    site.caller_ = &node;
     return site;
   }
   if (!node.is(Op::call_module)) return std::nullopt;
   site.leaf_ = module.leaf(path_of(node));
   if (!site.leaf_ || !site.leaf_->body()) return std::nullopt;
   for (const Node& inner : site.leaf_->body()->nodes()) {
-    if (accept(inner)) {
-      if (site.call_) return std::nullopt;  // two of them: which?
-      site.call_ = &inner;
-    } else if (inner.is(Op::call_function) && !is_assertion(inner) && effects_of(inner).impure()) {
+    if (const Call call = wanted_call(inner)) {
+      if (site.caller_) return std::nullopt;  // two of them: which?
+      site.caller_ = &inner;
+      site.call_ = call;
+    } else if (!is_assertion(inner) && effects_of(inner).impure()) {
       return std::nullopt;
     }
   }
-  if (!site.call_) return std::nullopt;
+  if (!site.caller_) return std::nullopt;
   const Node* output = site.leaf_->body()->output_node();
-  if (!output || output->arg(0).node_or_null() != site.call_) return std::nullopt;
+  if (!output || output->arg(0).node_or_null() != site.caller_) return std::nullopt;
   return site;
 }
 
-std::string_view OperationSite::packet() const { return packet_of(schema_->target.view()); }
+std::string_view OperationSite::packet() const { return packet_of(call_.schema().target.view()); }
 
 Node* OperationSite::input() const {
-  const Argument* first = bound_argument(*schema_, *call_, 0);
+  const Argument* first = call_.argument(0);
   Node* value = first ? first->node_or_null() : nullptr;
   if (!value || !leaf_) return value;
   // Inside a leaf the input must be its first parameter, and what the program passes for that is what enters.
   const std::vector<Node*> parameters = leaf_->body()->placeholders();
   if (parameters.empty() || parameters[0] != value || node_->args().empty()) return nullptr;
   return node_->args()[0].node_or_null();
-}
-
-const Argument* OperationSite::argument(std::string_view name) const {
-  const int index = schema_->index_of(Symbol::find(name));
-  return index < 0 ? nullptr : bound_argument(*schema_, *call_, static_cast<std::size_t>(index));
 }
 
 bool OperationSite::is_none(std::string_view name) const {

@@ -1,7 +1,8 @@
-// An operator call wherever it stands: in the graph itself, or alone in the body of the leaf module that a node calls.
+// An operator call wherever it stands, however it is spelt: in the graph itself, or alone in the body of the leaf
+// module that a node calls.
 //
 // Rules about convolutions and norms read arguments and tensors through it, and so need not know which of the two it
-// is.
+// is. It must not outlive edits of the call.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +13,7 @@
 #include <string_view>
 
 #include <fxgraph/module/graph_module.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx::rules {
 
@@ -26,17 +27,16 @@ class OperationSite {
 
   /// The node of the program's graph.
   Node& node() const { return *node_; }
-  /// The call itself: `node()`, or a node of the leaf's body.
-  const Node& call() const { return *call_; }
-  const OperatorSchema& schema() const { return *schema_; }
+  /// The node that makes the call: `node()`, or one of the leaf's body.
+  const Node& caller() const { return *caller_; }
   std::string_view packet() const;
   /// The leaf, or null when the operator stands in the graph.
   const LeafModule* leaf() const { return leaf_.get(); }
 
   /// The program's value that enters the call as its first argument, or null when that is computed inside the leaf.
   Node* input() const;
-  /// The bound argument, or null; see bound_argument.
-  const Argument* argument(std::string_view name) const;
+  /// See Call::argument.
+  const Argument* argument(std::string_view name) const { return call_.argument(name); }
   /// True when the argument is absent or None.
   bool is_none(std::string_view name) const;
   /// The argument when it is a literal bool, else nothing.
@@ -49,8 +49,8 @@ class OperationSite {
  private:
   const GraphModule* module_ = nullptr;
   Node* node_ = nullptr;
-  const Node* call_ = nullptr;
-  const OperatorSchema* schema_ = nullptr;
+  const Node* caller_ = nullptr;
+  Call call_;
   std::shared_ptr<const LeafModule> leaf_;
 };
 

@@ -4,15 +4,14 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/schema.h>
 
 namespace fx::rules {
 
 std::string path_of(const Node& node) { return node.target().str(); }
 
 Symbol operator_of(const Node& node) {
-  const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
-  return schema ? schema->target : Symbol();
+  const Call call = call_of(node);
+  return call ? operator_name(call.schema()) : Symbol();
 }
 
 std::vector<Symbol> possible_packets(const Node& call) {

@@ -12,8 +12,8 @@ namespace fx::rules {
 
 /// The path that a get_attr or a call_module names.
 std::string path_of(const Node& node);
-/// The overload that the node calls, however that is spelled: `aten::add.Tensor` for `x + y`; empty when there is none.
-/// Rules ask for this, never for the target as it is written.
+/// The overload that the node calls, however that is spelled, by its operator_name: `aten::add.Tensor` for `x + y`;
+/// empty when there is none. Rules ask for this, never for the target as it is written.
 Symbol operator_of(const Node& node);
 /// The operators that a call may be of, as packets: that of operator_of(), or those that it could stand for.
 std::vector<Symbol> possible_packets(const Node& call);

@@ -13,8 +13,8 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/operators.h>
@@ -26,8 +26,9 @@ namespace {
 
 /// The format that a call of aten::contiguous asks for; empty when `node` is no such call.
 Symbol asked_format(const Node& node) {
-  if (!node.is_call("aten::contiguous")) return {};
-  const Argument* format = bound_argument(node, "memory_format");
+  const Call call = call_of(node);
+  if (!call || call.schema().target != "aten::contiguous") return {};
+  const Argument* format = call.argument("memory_format");
   if (!format || format->is_none()) return Symbol("contiguous_format");
   return format->kind() == ArgumentKind::memory_format ? format->as_memory_format().name : Symbol();
 }
@@ -54,7 +55,8 @@ class WeightPreparation {
  private:
   /// Back to front: users are known.
   bool prepares(const Node& node) const {
-    if (!node.is(Op::call_function) || !node.has_users() || written_.is_written(node)) return false;
+    if (!node.is(Op::call_function) && !node.is(Op::call_method)) return false;
+    if (!node.has_users() || written_.is_written(node)) return false;
     if (effects_of(node).impure() || is_packing_call(node)) return false;
     // In another type, once; but what the caller gets is made in each call.
     if (node.is_call("aten::_to_copy")) return !written_.is_returned(written_.alias_class(node));
@@ -68,8 +70,8 @@ class WeightPreparation {
   }
 
   static bool is_packing_call(const Node& node) {
-    const OperatorSchema* called = overload_of(node);
-    const TorchOperator* op = called ? find_torch_operator(called->target) : nullptr;
+    const Call call = call_of(node);
+    const TorchOperator* op = call ? find_torch_operator(call.schema().target) : nullptr;
     return op && is_packing(*op->schema);
   }
 
@@ -187,11 +189,11 @@ bool has_own_strides(const Node& value, const GraphModule& module, bool inputs_d
       if (!tensor.defined() || !std::ranges::all_of(tensor.strides(), is_within)) return false;
       continue;
     }
-    const Symbol target = operator_of(node);
-    if (target.empty()) return false;
+    const Call call = call_of(node);
+    if (!call) return false;
+    const Symbol target = operator_name(call.schema());
     if (is_one_of(kOwnStrides, target)) continue;
-    const OperatorSchema* schema = find_schema(target);
-    if (!schema || open.size() > kMost || !(schema->traits.pointwise || is_one_of(kWholeViews, target))) return false;
+    if (open.size() > kMost || !(call.schema().traits.pointwise || is_one_of(kWholeViews, target))) return false;
     node.for_each_input([&](const Node& input) { open.push_back(&input); });
   }
   return true;
@@ -313,7 +315,8 @@ bool is_xnnpack_linear(const Node& node) { return node.is_call("prepacked::linea
 bool uses_xnnpack(const Node& node) {
   if (is_xnnpack_convolution(node) || is_xnnpack_linear(node)) return true;
   if (!node.is_call("fxgraph::packed_lstm") && !node.is_call("fxgraph::packed_gru")) return false;
-  const Argument* packed = bound_argument(node, "packed");
+  const Call call = call_of(node);
+  const Argument* packed = call.argument("packed");
   return packed && !packed->elements().empty();
 }
 

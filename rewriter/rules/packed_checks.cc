@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rules/input_forms.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
@@ -33,15 +33,15 @@ struct Source {
 
 /// Steps over one operator; false when there is none to step over.
 bool step(Source& source) {
-  const Node& node = *source.value;
-  if (!node.is(Op::call_function) || node.args().empty()) return false;
-  Node* input = node.arg(0).node_or_null();
+  const Call call = call_of(*source.value);
+  Node* input = call.args().empty() ? nullptr : call.args()[0].node_or_null();
   if (!input) return false;
-  if (node.is_call("aten::view_as")) {
-    input = node.args().size() > 1 ? node.arg(1).node_or_null() : nullptr;
+  const Symbol target = call.schema().target;
+  if (target == "aten::view_as") {
+    input = call.args().size() > 1 ? call.args()[1].node_or_null() : nullptr;
     if (!input) return false;
-  } else if (node.is_call("aten::permute")) {
-    const Argument* dims = bound_argument(node, "dims");
+  } else if (target == "aten::permute") {
+    const Argument* dims = call.argument("dims");
     if (!dims || dims->elements().size() != source.rank) return false;
     for (const Argument& dim : dims->elements()) {
       if (!dim.is_int() || dim.as_int() < 0) return false;
@@ -49,8 +49,8 @@ bool step(Source& source) {
     for (auto& dim : source.dims) {
       if (dim) dim = static_cast<std::size_t>(dims->elements()[*dim].as_int());
     }
-  } else if (node.is_call("aten::unsqueeze")) {
-    const Argument* at = bound_argument(node, "dim");
+  } else if (target == "aten::unsqueeze") {
+    const Argument* at = call.argument("dim");
     if (!at || !at->is_int() || at->as_int() < 0) return false;
     const auto put = static_cast<std::size_t>(at->as_int());
     for (auto& dim : source.dims) {
@@ -61,7 +61,7 @@ bool step(Source& source) {
       }
     }
     --source.rank;
-  } else if (!node.is_call("aten::contiguous")) {
+  } else if (target != "aten::contiguous") {
     return false;
   }
   source.first = source.value;
@@ -131,9 +131,10 @@ class PackedChecks {
   /// oneDNN multiplies bfloat16 by float32, and LibTorch's convolution does not.
   void assert_type(const Node& call, Node& input) {
     const Node* pack = call.arg(1).node_or_null();
-    const Argument* named = pack ? bound_argument(*pack, "W") : nullptr;
+    const Call packing = pack ? call_of(*pack) : Call();
+    const Argument* named = packing.argument("W");
     const Node* weight = named ? named->node_or_null() : nullptr;
-    while (weight && weight->is(Op::call_function))  // how it is laid out
+    while (weight && (weight->is(Op::call_function) || weight->is(Op::call_method)))  // how it is laid out
       weight = weight->args().empty() ? nullptr : weight->arg(0).node_or_null();
     if (!weight || !weight->is(Op::get_attr) || is_asserted(input, kTypeQuestion)) return;
     const at::ScalarType type = module_.attribute(path_of(*weight)).scalar_type();

@@ -6,7 +6,6 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 
@@ -117,12 +116,14 @@ void SizeBounds::learn_from(const Node& assertion) {
   const bool equal = check->is_call("operator.eq") || check->is_call("aten::eq.int");
   if (!equal && !check->is_call("operator.ge") && !check->is_call("aten::ge.int")) return;
   const Node* size = check->arg(0).node_or_null();
-  const Node* value = size && !size->args().empty() ? size->arg(0).node_or_null() : nullptr;
+  const Call asked = size ? call_of(*size) : Call();
+  const Node* value = asked.args().empty() ? nullptr : asked.args()[0].node_or_null();
   if (!value) return;
   const std::int64_t number = check->arg(1).as_int();
-  if (size->is_call("aten::dim") && equal && number >= 0) learn_rank(*value, static_cast<std::size_t>(number));
-  if (size->is_call("aten::size.int") && size->args().size() == 2 && size->arg(1).is_int())
-    learn(*value, size->arg(1).as_int(), {number, equal ? number : Extent::kAny});
+  const Symbol question = asked.schema().target;
+  if (question == "aten::dim" && equal && number >= 0) learn_rank(*value, static_cast<std::size_t>(number));
+  if (question == "aten::size.int" && asked.args().size() == 2 && asked.args()[1].is_int())
+    learn(*value, asked.args()[1].as_int(), {number, equal ? number : Extent::kAny});
 }
 
 Extents SizeBounds::of(const Node& node) const {
@@ -134,7 +135,6 @@ Extents SizeBounds::of(const Node& node) const {
     for (const std::int64_t size : tensor.sizes()) sizes.push_back({size, size});
     return sizes;
   }
-  if (!node.is(Op::call_function)) return std::nullopt;
   if (node.is_call("operator.getitem")) {  // of a list whose tensors are alike, as split makes it
     const Node* list = node.arg(0).node_or_null();
     const bool alike = list && is_one_of(kPieces, operator_of(*list)) && node.arg(1).is_int();
@@ -143,51 +143,49 @@ Extents SizeBounds::of(const Node& node) const {
   return of_operator(node);
 }
 
-Extents SizeBounds::at(const Node& node, std::string_view argument) const {
-  const Argument* given = bound_argument(node, argument);
+Extents SizeBounds::at(const Call& call, std::string_view argument) const {
+  const Argument* given = call.argument(argument);
   const Node* value = given ? given->node_or_null() : nullptr;
   return value ? known_[*value] : std::nullopt;
 }
 
 Extents SizeBounds::weight_of_linear(const Node& node) const {
   const Node* pack = is_xnnpack_linear(node) && node.args().size() == 2 ? node.arg(1).node_or_null() : nullptr;
-  return pack ? at(*pack, "W") : at(node, "weight");
+  return pack ? at(call_of(*pack), "W") : at(call_of(node), "weight");
 }
 
 Extents SizeBounds::of_operator(const Node& node) const {
-  const OperatorSchema* schema = overload_of(node);
-  if (!schema || node.kwargs().find(Symbol("out"))) return std::nullopt;
-  const std::string_view packet = packet_of(schema->target.view());
-  if (is_packed_convolution(node)) {
-    const auto packed = convolution(node);
-    return packed ? made_by(node, *packed) : std::nullopt;
+  const Call call = call_of(node);
+  if (!call || call.kwargs().find(Symbol("out"))) return std::nullopt;
+  const Symbol target = operator_name(call.schema());
+  const std::string_view packet = packet_of(target.view());
+  const bool is_packed = is_packed_convolution(node);
+  if (is_packed || packet == "aten::conv2d" || packet == "aten::conv_transpose2d") {
+    const auto convolved = is_packed ? convolution(node) : plain_convolution(call);
+    return convolved ? made_by(call, *convolved) : std::nullopt;
   }
-  if (packet == "aten::conv2d" || packet == "aten::conv_transpose2d") {
-    const auto plain = plain_convolution(node);
-    return plain ? made_by(node, *plain) : std::nullopt;
-  }
-  if (packet == "aten::cat") return cat(node);
-  if (packet == "aten::view_as") return at(node, "other");
+  if (packet == "aten::cat") return cat(call);
+  if (packet == "aten::view_as") return at(call, "other");
   if (packet == "aten::view" || packet == "aten::reshape") {
-    const Argument* sizes = bound_argument(node, packet == "aten::view" ? "size" : "shape");
+    const Argument* sizes = call.argument(packet == "aten::view" ? "size" : "shape");
     if (!sizes || !sizes->is_sequence()) return std::nullopt;
     std::vector<Extent> made;
     for (const Argument& size : sizes->elements())
       made.push_back(size.is_int() && size.as_int() >= 0 ? Extent{size.as_int(), size.as_int()} : Extent{});
     return made;
   }
-  if (schema->traits.pointwise) return broadcast(node);
-  if (node.args().empty() || !node.arg(0).is_node()) return std::nullopt;
-  Extents sizes = known_[node.arg(0).node()];
+  if (call.schema().traits.pointwise) return broadcast(node);
+  const Node* first = call.args().empty() ? nullptr : call.args()[0].node_or_null();
+  Extents sizes = first ? known_[*first] : std::nullopt;
   if (!sizes) return std::nullopt;
-  if (is_one_of(kSameSizes, schema->target)) {
-    const Extents mean = packet == "aten::batch_norm" ? at(node, "running_mean") : std::nullopt;
+  if (is_one_of(kSameSizes, target)) {
+    const Extents mean = packet == "aten::batch_norm" ? at(call, "running_mean") : std::nullopt;
     if (mean && mean->size() == 1 && sizes->size() > 1) (*sizes)[1] = common((*sizes)[1], (*mean)[0]);
     return sizes;
   }
   const std::size_t rank = sizes->size();
-  if (is_one_of(kImageToImage, schema->target)) {
-    if (rank < 3 || schema->returns.size() != 1) return std::nullopt;
+  if (is_one_of(kImageToImage, target)) {
+    if (rank < 3 || call.schema().returns.size() != 1) return std::nullopt;
     (*sizes)[rank - 1] = (*sizes)[rank - 2] = {1};
     return sizes;
   }
@@ -197,15 +195,16 @@ Extents SizeBounds::of_operator(const Node& node) const {
     sizes->back() = (*weight)[0];
     return sizes;
   }
-  return rearranged(node, *schema, std::move(*sizes));
+  return rearranged(call, std::move(*sizes));
 }
 
 /// Of operators that move, cut or add dimensions of what has these sizes.
-Extents SizeBounds::rearranged(const Node& node, const OperatorSchema& schema, std::vector<Extent> sizes) {
-  const std::string_view packet = packet_of(schema.target.view());
+Extents SizeBounds::rearranged(const Call& call, std::vector<Extent> sizes) {
+  const Symbol target = operator_name(call.schema());
+  const std::string_view packet = packet_of(target.view());
   const std::size_t rank = sizes.size();
   if (packet == "aten::permute") {
-    const ArgumentSpan order = elements_of(bound_argument(node, "dims"));
+    const ArgumentSpan order = elements_of(call.argument("dims"));
     std::vector<Extent> made;
     for (const Argument& dim : order) {
       const auto from = dim_of(&dim, rank);
@@ -215,14 +214,13 @@ Extents SizeBounds::rearranged(const Node& node, const OperatorSchema& schema, s
     return made;
   }
   if (packet == "aten::transpose") {
-    const auto a = dim_of(bound_argument(node, "dim0"), rank), b = dim_of(bound_argument(node, "dim1"), rank);
+    const auto a = dim_of(call.argument("dim0"), rank), b = dim_of(call.argument("dim1"), rank);
     if (!a || !b) return std::nullopt;
     std::swap(sizes[*a], sizes[*b]);
     return sizes;
   }
   if (packet == "aten::flatten") {
-    const auto first = dim_of(bound_argument(node, "start_dim"), rank),
-               last = dim_of(bound_argument(node, "end_dim"), rank);
+    const auto first = dim_of(call.argument("start_dim"), rank), last = dim_of(call.argument("end_dim"), rank);
     if (!first || !last || *first > *last) return std::nullopt;
     Extent all{1, 1};
     for (std::size_t i = *first; i <= *last; ++i) all = times(all, sizes[i]);
@@ -232,29 +230,29 @@ Extents SizeBounds::rearranged(const Node& node, const OperatorSchema& schema, s
     return sizes;
   }
   if (packet == "aten::unsqueeze") {
-    const auto dim = dim_of(bound_argument(node, "dim"), rank + 1);
+    const auto dim = dim_of(call.argument("dim"), rank + 1);
     if (!dim) return std::nullopt;
     sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(*dim), Extent{1, 1});
     return sizes;
   }
-  if (schema.target == "aten::squeeze.dim") {
-    const auto dim = dim_of(bound_argument(node, "dim"), rank);
+  if (target == "aten::squeeze.dim") {
+    const auto dim = dim_of(call.argument("dim"), rank);
     if (!dim || (!sizes[*dim].is(1) && sizes[*dim].least < 2)) return std::nullopt;
     if (sizes[*dim].is(1)) sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(*dim));
     return sizes;
   }
-  if (packet == "aten::slice" || is_one_of(kPieces, schema.target)) {
-    const auto dim = dim_of(bound_argument(node, "dim"), rank);
+  if (packet == "aten::slice" || is_one_of(kPieces, target)) {
+    const auto dim = dim_of(call.argument("dim"), rank);
     if (!dim) return std::nullopt;
     const std::int64_t size = sizes[*dim].least;
-    const Argument* pieces = packet == "aten::chunk" ? bound_argument(node, "chunks") : nullptr;
+    const Argument* pieces = packet == "aten::chunk" ? call.argument("chunks") : nullptr;
     const bool even =
         pieces && pieces->is_int() && pieces->as_int() > 0 && sizes[*dim].is(size) && size % pieces->as_int() == 0;
     sizes[*dim] = even ? Extent{size / pieces->as_int(), size / pieces->as_int()} : Extent{};
     return sizes;
   }
   if (packet == "aten::constant_pad_nd") {
-    const ArgumentSpan pads = elements_of(bound_argument(node, "pad"));
+    const ArgumentSpan pads = elements_of(call.argument("pad"));
     for (std::size_t i = 0; i + 1 < pads.size() && i / 2 < rank; i += 2) {
       Extent& size = sizes[rank - 1 - i / 2];
       const bool grows = pads[i].is_int() && pads[i + 1].is_int() && pads[i].as_int() >= 0 && pads[i + 1].as_int() >= 0;
@@ -262,8 +260,8 @@ Extents SizeBounds::rearranged(const Node& node, const OperatorSchema& schema, s
     }
     return sizes;
   }
-  if (schema.target == "aten::mean.dim" || schema.target == "aten::sum.dim_IntList") {
-    const Argument *keeps = bound_argument(node, "keepdim"), *dims = bound_argument(node, "dim");
+  if (target == "aten::mean.dim" || target == "aten::sum.dim_IntList") {
+    const Argument *keeps = call.argument("keepdim"), *dims = call.argument("dim");
     if (!keeps || !keeps->is_bool() || !keeps->as_bool() || !dims || dims->elements().empty()) return std::nullopt;
     for (const Argument& each : dims->elements()) {
       const auto dim = dim_of(&each, rank);
@@ -295,8 +293,8 @@ Extents SizeBounds::broadcast(const Node& node) const {
   return all ? made : std::nullopt;
 }
 
-Extents SizeBounds::cat(const Node& node) const {
-  const Argument *tensors = bound_argument(node, "tensors"), *along_dim = bound_argument(node, "dim");
+Extents SizeBounds::cat(const Call& call) const {
+  const Argument *tensors = call.argument("tensors"), *along_dim = call.argument("dim");
   if (!tensors || tensors->elements().empty()) return std::nullopt;
   Extents made;
   for (const Argument& each : tensors->elements()) {
@@ -319,11 +317,11 @@ Extents SizeBounds::cat(const Node& node) const {
   return made;
 }
 
-Extents SizeBounds::made_by(const Node& node, const ConvolutionSizes& convolution) const {
-  const Node* image = node.args().empty() ? nullptr : node.arg(0).node_or_null();
+Extents SizeBounds::made_by(const Call& call, const ConvolutionSizes& convolution) const {
+  const Node* image = call.args().empty() ? nullptr : call.args()[0].node_or_null();
   const Extents sizes = image ? known_[*image] : std::nullopt;
-  // What is packed takes images of four dimensions alone; others do without a batch.
-  if (!sizes && !is_packed_convolution(node)) return std::nullopt;
+  // What is packed takes images of four dimensions alone; others, of which no more is known, do without a batch.
+  if (!sizes && convolution.dims.empty()) return std::nullopt;
   std::vector<Extent> made = sizes ? *sizes : std::vector<Extent>(4);
   if (made.size() != 3 && made.size() != 4) return std::nullopt;
   const std::size_t first = made.size() - 2;
@@ -337,16 +335,14 @@ Extents SizeBounds::made_by(const Node& node, const ConvolutionSizes& convolutio
   return made;
 }
 
-std::optional<ConvolutionSizes> SizeBounds::convolution(const Node& call) const {
-  const Node* pack = call.args().size() == 2 ? call.arg(1).node_or_null() : nullptr;
-  if (!pack || !pack->is(Op::call_function)) return std::nullopt;
-  const Argument* named = bound_argument(*pack, "W");
-  const Node* weight = named ? named->node_or_null() : nullptr;
-  const Extents sizes = weight ? known_[*weight] : std::nullopt;
-  const auto groups = along(bound_argument(*pack, "groups"), 0);
+std::optional<ConvolutionSizes> SizeBounds::convolution(const Node& node) const {
+  const Node* packed = node.args().size() == 2 ? node.arg(1).node_or_null() : nullptr;
+  const Call pack = packed ? call_of(*packed) : Call();
+  const Extents sizes = at(pack, "W");
+  const auto groups = along(pack.argument("groups"), 0);
   if (!sizes || sizes->size() != 4 || !groups) return std::nullopt;
   ConvolutionSizes made;
-  made.transposed = call.is_call("prepacked::conv2d_transpose_clamp_run");
+  made.transposed = node.is_call("prepacked::conv2d_transpose_clamp_run");
   for (const Extent& size : *sizes) {
     if (!size.is(size.least)) return std::nullopt;
   }
@@ -354,20 +350,20 @@ std::optional<ConvolutionSizes> SizeBounds::convolution(const Node& call) const 
   made.channels = made.transposed ? out : in * *groups;
   made.made_channels = made.transposed ? in * *groups : out;
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto stride = along(bound_argument(*pack, "stride"), i), padding = along(bound_argument(*pack, "padding"), i),
-               dilation = along(bound_argument(*pack, "dilation"), i);
-    const auto more = made.transposed ? along(bound_argument(*pack, "output_padding"), i) : 0;
+    const auto stride = along(pack.argument("stride"), i), padding = along(pack.argument("padding"), i),
+               dilation = along(pack.argument("dilation"), i);
+    const auto more = made.transposed ? along(pack.argument("output_padding"), i) : 0;
     if (!stride || *stride < 1 || !padding || !dilation || !more) return std::nullopt;
     made.dims.push_back({(*sizes)[2 + i].least, *stride, *padding, *dilation, *more});
   }
   return made;
 }
 
-std::optional<ConvolutionSizes> SizeBounds::plain_convolution(const Node& node) const {
-  const Extents weight = at(node, "weight");
-  const auto groups = along(bound_argument(node, "groups"), 0);
+std::optional<ConvolutionSizes> SizeBounds::plain_convolution(const Call& call) const {
+  const Extents weight = at(call, "weight");
+  const auto groups = along(call.argument("groups"), 0);
   if (!weight || weight->size() != 4 || !groups || !(*weight)[0].is((*weight)[0].least)) return std::nullopt;
-  const bool transposed = operator_of(node).view().starts_with("aten::conv_transpose2d");
+  const bool transposed = call.schema().target.view().starts_with("aten::conv_transpose2d");
   ConvolutionSizes made;
   made.made_channels = transposed ? (*weight)[1].least * *groups : (*weight)[0].least;
   return made;

@@ -13,7 +13,7 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/graph_module.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx::rules {
 
@@ -59,7 +59,7 @@ class SizeBounds {
   /// @}
 
   /// Of a call of a packed kernel, whose second argument is `pack`; nothing when the sizes of its weight are not known.
-  std::optional<ConvolutionSizes> convolution(const Node& call) const;
+  std::optional<ConvolutionSizes> convolution(const Node& node) const;
 
   /// Of a linear layer, packed or not.
   Extents weight_of_linear(const Node& call) const;
@@ -67,12 +67,12 @@ class SizeBounds {
  private:
   Extents of(const Node& node) const;
   Extents of_operator(const Node& node) const;
-  static Extents rearranged(const Node& node, const OperatorSchema& schema, std::vector<Extent> sizes);
+  static Extents rearranged(const Call& call, std::vector<Extent> sizes);
   Extents broadcast(const Node& node) const;
-  Extents cat(const Node& node) const;
-  Extents made_by(const Node& node, const ConvolutionSizes& convolution) const;
-  std::optional<ConvolutionSizes> plain_convolution(const Node& node) const;
-  Extents at(const Node& node, std::string_view argument) const;
+  Extents cat(const Call& call) const;
+  Extents made_by(const Call& call, const ConvolutionSizes& convolution) const;
+  std::optional<ConvolutionSizes> plain_convolution(const Call& call) const;
+  Extents at(const Call& call, std::string_view argument) const;
   void learn_from(const Node& assertion);
 
   const GraphModule& module_;

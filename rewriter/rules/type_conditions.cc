@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/rules/kernels.h>
 
 namespace fx::rules {
@@ -52,27 +52,25 @@ constexpr std::array<std::string_view, 34> kSameType = {"aten::adaptive_avg_pool
                                                         "aten::view_as"};
 static_assert(std::ranges::is_sorted(kSameType));
 
-bool names_dtype(const Node& node, const OperatorSchema& schema) {
-  const int index = schema.index_of(Symbol("dtype"));
-  const Argument* dtype = index < 0 ? nullptr : bound_argument(schema, node, static_cast<std::size_t>(index));
+bool names_dtype(const Call& call) {
+  const Argument* dtype = call.argument("dtype");
   return dtype && !dtype->is_none();
 }
 
 /// Adds the values whose types the result of `node` may have, and takes from `types` what it cannot have; false when
 /// nothing is known of it.
 bool add_sources(const Node& node, std::vector<const Node*>& open, TypeSet& types) {
-  const bool call = node.is(Op::call_function) || node.is(Op::call_method);
-  const OperatorSchema* schema = call ? schema_of(node) : nullptr;
-  if (!schema || names_dtype(node, *schema) || node.args().empty()) return false;
-  const std::string_view packet = packet_of(schema->target.view());
+  const Call call = call_of(node);
+  if (call.args().empty() || names_dtype(call)) return false;
+  const std::string_view packet = packet_of(operator_name(call.schema()).view());
   if (has_kernel_types(packet)) types = kernel_types(packet);
   if (has_kernel_types(packet)) return true;
-  const Node* first = node.args()[0].node_or_null();
+  const Node* first = call.args()[0].node_or_null();
   if (!first) return false;
   open.push_back(first);
   if (std::ranges::binary_search(kSameType, packet)) return true;
   if (packet != "aten::add" && packet != "aten::sub" && packet != "aten::mul" && packet != "aten::div") return false;
-  const Argument* other = node.args().size() > 1 ? &node.args()[1] : nullptr;
+  const Argument* other = call.args().size() > 1 ? &call.args()[1] : nullptr;
   if (other && other->is_node()) open.push_back(&other->node());
   return other && (other->is_node() || other->is_int() || other->is_float());
 }

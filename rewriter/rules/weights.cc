@@ -15,8 +15,9 @@ namespace fx::rules {
 namespace {
 
 // Sets argument `name` of a call, wherever it stands in it.
-void set_argument(Rewriter& rewriter, const OperatorSchema& schema, Node& call, std::string_view name,
-                  const Argument& value) {
+void set_argument(Rewriter& rewriter, Node& call, std::string_view name, const Argument& value) {
+  spell_as_operator(call);
+  const OperatorSchema& schema = call_of(call).schema();
   const auto index = static_cast<std::size_t>(schema.index_of(name));
   std::vector<Argument> args(call.args().begin(), call.args().end());
   std::vector<NamedArgument> kwargs = call.kwargs().to_vector();
@@ -36,7 +37,7 @@ void set_argument(Rewriter& rewriter, const OperatorSchema& schema, Node& call, 
 std::shared_ptr<LeafModule> leaf_with(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias) {
   NodeMap<Node*> copies;
   Graph body = site.leaf()->body()->clone(&copies);
-  Node& call = *copies[site.call()];
+  Node& call = *copies[site.caller()];
   std::vector<NamedTensor> tensors = site.leaf()->tensors();
   const auto path_in_leaf = [&](std::string_view name) {
     const Node* node = site.argument(name) ? site.argument(name)->node_or_null() : nullptr;
@@ -52,7 +53,7 @@ std::shared_ptr<LeafModule> leaf_with(const OperationSite& site, const at::Tenso
     bias_path = "bias";
     Rewriter rewriter(body);
     const auto scope = rewriter.inserting_before(call);
-    set_argument(rewriter, site.schema(), call, "bias", rewriter.get_attr(bias_path));
+    set_argument(rewriter, call, "bias", rewriter.get_attr(bias_path));
   }
   tensors.push_back({bias_path, bias, true});
   return make_leaf(site.leaf()->qualified_name(), tensors, std::move(body));
@@ -207,8 +208,8 @@ void Weights::install_attributes(const OperationSite& site, const at::Tensor& we
   Node& node = site.node();
   const std::vector<Node*> inputs = node.all_input_nodes();
   const auto scope = rewriter_.inserting_before(node);
-  set_argument(rewriter_, site.schema(), node, "weight", rewriter_.get_attr(made->path));
-  set_argument(rewriter_, site.schema(), node, "bias", rewriter_.get_attr(made->bias_path));
+  set_argument(rewriter_, node, "weight", rewriter_.get_attr(made->path));
+  set_argument(rewriter_, node, "bias", rewriter_.get_attr(made->bias_path));
   erase_unread(inputs);
 }
 

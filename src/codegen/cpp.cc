@@ -92,7 +92,7 @@ constexpr std::string_view kIntPow = R"(
 class CppWriter {
  public:
   CppWriter(const Graph& graph, const CodeOptions& options)
-      : graph_(graph), options_(options), calls_(graph), releases_(graph) {
+      : graph_(graph), options_(options), calls_(graph), releases_(graph, /*of_operators=*/true) {
     for (const CodeTensor& tensor : options.tensors) known_.emplace(tensor.path, &tensor);
     for (const CodeModule& module : options.modules) {
       if (!module.construction.empty()) known_modules_.emplace(module.path, &module);
@@ -326,9 +326,7 @@ class CppWriter {
 
 std::string cpp_code(const Graph& graph, const CodeOptions& options) {
   graph.lint();
-  Graph normal = graph.clone();
-  normalize_operators(normal);
-  return CppWriter(normal, options).file();
+  return CppWriter(graph, options).file();
 }
 
 }  // namespace fx

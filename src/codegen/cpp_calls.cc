@@ -159,6 +159,8 @@ constexpr std::array kForms = std::to_array<Form>({
     {"aten::sym_size.int", "{}.size({})", CppKind::integer},
     {"aten::sym_stride.int", "{}.stride({})", CppKind::integer},
     {"prim::dtype", "static_cast<int64_t>({}.scalar_type())", CppKind::integer},
+    {"prim::max.int", "std::max<std::int64_t>({}, {})", CppKind::integer},
+    {"prim::min.int", "std::min<std::int64_t>({}, {})", CppKind::integer},
 });
 
 template <std::size_t N>
@@ -222,20 +224,21 @@ bool has_function(const OperatorSchema& schema, std::string_view name) {
 }  // namespace
 
 CppCalls::Value CppCalls::call(const Node& node) {
+  const Call call = call_of(node);
   Value result;
-  if (python(node, result)) return result;
-  const OperatorSchema* schema = schema_of(node);
-  if (!schema) {
+  if (!call.is_translated() && python(node, result)) return result;
+  if (!call) {
     throw Error(ErrorKind::unsupported, "C++ has nothing for " + target_text(node.target()) +
                                             "; replace it by operators (fx::normalize_operators, fx::decompose)");
   }
-  return call_operator(node, *schema);
+  return call_operator(call);
 }
 
-CppCalls::Value CppCalls::call_operator(const Node& node, const OperatorSchema& schema) {
-  for (const auto& [name, value] : node.kwargs()) {
+CppCalls::Value CppCalls::call_operator(const Call& call) {
+  const OperatorSchema& schema = call.schema();
+  for (const auto& [name, value] : call.kwargs()) {
     const int index = schema.index_of(name);
-    if (index >= 0 && static_cast<std::size_t>(index) < std::min(node.args().size(), schema.num_positional()))
+    if (index >= 0 && static_cast<std::size_t>(index) < std::min(call.args().size(), schema.num_positional()))
       throw Error(ErrorKind::invalid_argument, "the argument '" + name.str() + "' is given twice");
   }
   for (const Form& form : kForms) {
@@ -244,7 +247,7 @@ CppCalls::Value CppCalls::call_operator(const Node& node, const OperatorSchema& 
     std::size_t next = 0;
     for (std::size_t i = 0; i < form.text.size(); ++i) {
       if (form.text.substr(i).starts_with("{}")) {
-        const Argument* bound = bound_argument(schema, node, next);
+        const Argument* bound = call.argument(next);
         text += argument(bound ? *bound : Argument(), schema.arguments[next].type, false, false);
         ++next;
         ++i;
@@ -259,14 +262,14 @@ CppCalls::Value CppCalls::call_operator(const Node& node, const OperatorSchema& 
   if (is_of_numbers(schema))
     throw Error(ErrorKind::unsupported, "C++ has nothing for " + target_text(schema.target) + ", which is of numbers");
   const std::string name(packet_of(schema.target.view()).substr(schema.target.view().find("::") + 2));
-  if (!has_function(schema, name)) return dispatch(node, schema);
+  if (!has_function(schema, name)) return dispatch(call);
   CppType type{CppKind::nothing};
   if (schema.returns.size() == 1) type = cpp_type_of(schema.returns[0].type);
   if (schema.returns.size() > 1) {
     type.kind = CppKind::tuple;
     for (const SchemaReturn& result : schema.returns) type.elements.push_back(cpp_type_of(result.type));
   }
-  std::vector<std::string> arguments = cpp_arguments(node, schema, /*boxed=*/false);
+  std::vector<std::string> arguments = cpp_arguments(call, /*boxed=*/false);
   const bool in_place = name.ends_with('_') && !contains(kInPlaceFunctions, name);
   if (!in_place && !contains(kMethods, name)) return {"torch::" + name + "(" + joined(arguments) + ")", type};
   const std::string self = arguments.front();
@@ -274,53 +277,50 @@ CppCalls::Value CppCalls::call_operator(const Node& node, const OperatorSchema& 
   return {self + "." + name + "(" + joined(arguments) + ")", type};
 }
 
-CppCalls::Value CppCalls::dispatch(const Node& node, const OperatorSchema& schema) {
+CppCalls::Value CppCalls::dispatch(const Call& call) {
   used_dispatcher_ = true;
-  const std::string_view target = schema.target.view();
+  const std::string_view target = call.schema().target.view();
   const std::string_view packet = packet_of(target);
   const std::string_view overload = target.size() > packet.size() ? target.substr(packet.size() + 1) : "";
   std::string text = "call_operator(" + cpp_string(packet) + ", " + cpp_string(overload) + ", {" +
-                     joined(cpp_arguments(node, schema, /*boxed=*/true)) + "})";
+                     joined(cpp_arguments(call, /*boxed=*/true)) + "})";
   CppType type{CppKind::stack};
-  for (const SchemaReturn& result : schema.returns) type.elements.push_back(cpp_type_of(result.type));
+  for (const SchemaReturn& result : call.schema().returns) type.elements.push_back(cpp_type_of(result.type));
   if (type.elements.size() != 1) return {text, type};
   const std::string_view taken = cpp_from_ivalue(type.elements[0].kind);
   return {text + "[0]" + std::string(taken), type.elements[0]};
 }
 
 // In the order of the schema; what comes last and is the default is left out.
-std::vector<std::string> CppCalls::cpp_arguments(const Node& node, const OperatorSchema& schema, bool boxed) {
+std::vector<std::string> CppCalls::cpp_arguments(const Call& call, bool boxed) {
+  const OperatorSchema& schema = call.schema();
   std::vector<std::string> texts;
   std::size_t needed = 0;
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
     const SchemaArgument& parameter = schema.arguments[i];
-    const auto is_default = [&](std::size_t k) {
-      const Argument* bound = bound_argument(schema, node, k);
-      return bound && schema.arguments[k].default_value && *bound == *schema.arguments[k].default_value;
-    };
     if (!boxed && is_options_block(schema, i)) {
-      texts.push_back(options(node, schema, i));
+      texts.push_back(options(call, i));
       if (texts.back() != "torch::TensorOptions()") needed = texts.size();
       i += 3;
       continue;
     }
-    const Argument* bound = bound_argument(schema, node, i);
+    const Argument* bound = call.argument(i);
     if (!bound) throw Error(ErrorKind::invalid_argument, "the argument '" + parameter.name.str() + "' is missing");
     texts.push_back(argument(*bound, parameter.type, boxed, !boxed && is_ambiguous(schema, i)));
-    if (boxed || !is_default(i)) needed = texts.size();
+    if (boxed || !parameter.default_value || *bound != *parameter.default_value) needed = texts.size();
   }
   texts.resize(needed);
   return texts;
 }
 
-std::string CppCalls::options(const Node& node, const OperatorSchema& schema, std::size_t first) {
+std::string CppCalls::options(const Call& call, std::size_t first) {
   std::string text = "torch::TensorOptions()";
   for (std::size_t i = first; i < first + 4; ++i) {
-    const Argument* bound = bound_argument(schema, node, i);
+    const Argument* bound = call.argument(i);
     if (!bound || bound->is_none()) continue;
-    const std::string name =
-        schema.arguments[i].name == "pin_memory" ? "pinned_memory" : schema.arguments[i].name.str();
-    text += "." + name + "(" + argument(*bound, schema.arguments[i].type, false, false) + ")";
+    const SchemaArgument& parameter = call.schema().arguments[i];
+    const std::string name = parameter.name == "pin_memory" ? "pinned_memory" : parameter.name.str();
+    text += "." + name + "(" + argument(*bound, parameter.type, false, false) + ")";
   }
   return text;
 }

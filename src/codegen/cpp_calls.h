@@ -8,7 +8,7 @@
 #include <fxgraph/codegen/cpp_value.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/node_map.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx::internal {
 
@@ -36,13 +36,13 @@ class CppCalls {
   bool used_int_pow() const { return used_int_pow_; }
 
  private:
-  Value call_operator(const Node& node, const OperatorSchema& schema);
-  Value dispatch(const Node& node, const OperatorSchema& schema);
-  std::vector<std::string> cpp_arguments(const Node& node, const OperatorSchema& schema, bool boxed);
+  Value call_operator(const Call& call);
+  Value dispatch(const Call& call);
+  std::vector<std::string> cpp_arguments(const Call& call, bool boxed);
   std::string argument(const Argument& value, const SchemaType& type, bool boxed, bool ambiguous);
   std::string list(const Argument& value, const SchemaType& type, bool boxed, bool ambiguous);
   std::string node_as(const Node& node, const SchemaType& type);
-  std::string options(const Node& node, const OperatorSchema& schema, std::size_t first);
+  std::string options(const Call& call, std::size_t first);
 
   bool python(const Node& node, Value& result);
   bool infix(const Node& node, Value& result);

@@ -103,10 +103,6 @@ bool CppCalls::python(const Node& node, Value& result) {
   }
   if (target == "math.trunc" && node.args().size() == 1)
     return result = {"static_cast<int64_t>(" + value(node.arg(0)).text + ")", {CppKind::integer}}, true;
-  if ((target == "prim::min.int" || target == "prim::max.int") && node.args().size() == 2) {
-    const std::string of = target == "prim::min.int" ? "std::min<std::int64_t>(" : "std::max<std::int64_t>(";
-    return result = {of + value(node.arg(0)).text + ", " + value(node.arg(1)).text + ")", {CppKind::integer}}, true;
-  }
   return infix(node, result);
 }
 

@@ -11,9 +11,10 @@ namespace fx {
 
 class Releases {
  public:
-  explicit Releases(const Graph& graph);
-  /// The inputs of `node` that nothing after it uses, in the order of its arguments, and `node` itself when nothing
-  /// uses it.
+  /// `of_operators`: who writes a call writes the operator that it is of, with that one's arguments (call_of).
+  explicit Releases(const Graph& graph, bool of_operators = false);
+  /// The inputs of `node` that nothing after it uses, in the order of the arguments that are written, and `node` itself
+  /// when nothing uses it.
   const std::vector<const Node*>& after(const Node& node) const { return released_[node]; }
 
  private:

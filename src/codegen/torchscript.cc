@@ -4,7 +4,7 @@
 
 #include <fxgraph/codegen/python.h>
 #include <fxgraph/ops/argument_type.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -16,11 +16,9 @@ constexpr std::array kLayouts = {"strided",    "sparse_coo", "sparse_csr", "_mkl
 constexpr std::array kMemoryFormats = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
 
 // What computes with numbers and is no operator by its name.
-constexpr const char* kOfNumbers[][2] = {{"math.trunc", "int"},
-                                         {"math.sqrt", "torch.sqrt"},
-                                         {"math.log", "torch.log"},
-                                         {"prim::max", "max"},
-                                         {"prim::min", "min"}};
+constexpr const char* kOfNumbers[][2] = {{"math.trunc", "int"},     {"math.sqrt", "torch.sqrt"},
+                                         {"math.log", "torch.log"}, {"builtins.len", "len"},
+                                         {"prim::max", "max"},      {"prim::min", "min"}};
 
 template <std::size_t N>
 std::string number_of(const std::array<const char*, N>& names, Symbol name) {
@@ -51,11 +49,16 @@ class TorchScriptWriter {
   void assign(const Node& node, const std::string& text) { line(node.name() + " = " + text); }
 
   void statement(const Node& node) {
+    if (const Call call = call_of(node); call.is_translated())
+      return assign(node, by_name(call.schema().target, arguments(call.args(), call.kwargs())));
     switch (node.op()) {
       case Op::placeholder: return parameter(node);
       case Op::get_attr: return assign(node, python_attribute(node.target().view()));
-      case Op::call_module: return assign(node, python_attribute(node.target().view()) + arguments(node, 0));
-      case Op::call_method: return assign(node, receiver(node) + "." + node.target().str() + arguments(node, 1));
+      case Op::call_module:
+        return assign(node, python_attribute(node.target().view()) + arguments(node.args(), node.kwargs()));
+      case Op::call_method:
+        return assign(node,
+                      receiver(node) + "." + node.target().str() + arguments(node.args().subspan(1), node.kwargs()));
       case Op::call_function:
         if (node.target() == "torch._assert" && node.args().size() == 2)
           return line("assert " + value(node.arg(0)) + ", " + value(node.arg(1)));
@@ -90,19 +93,22 @@ class TorchScriptWriter {
     if (std::optional<std::string> infix = python_infix(node)) return *infix;
     if (target == "builtins.getattr" && node.args().size() == 2 && node.arg(1).is_string())
       return receiver(node) + "." + std::string(node.arg(1).as_string());
-    if (target == "builtins.len") return "len" + arguments(node, 0);
-    const std::string_view packet = packet_of(target);
+    return by_name(node.target(), arguments(node.args(), node.kwargs()));
+  }
+
+  static std::string by_name(Symbol target, const std::string& arguments) {
+    const std::string_view packet = packet_of(target.view());
     for (const auto& [ours, theirs] : kOfNumbers) {
-      if (target == ours || packet == ours) return theirs + arguments(node, 0);
+      if (target == ours || packet == ours) return theirs + arguments;
     }
-    if (packet.starts_with("aten::")) return "torch." + std::string(packet.substr(6)) + arguments(node, 0);
+    if (packet.starts_with("aten::")) return "torch." + std::string(packet.substr(6)) + arguments;
     const std::size_t colons = packet.find("::");
     if (colons == std::string_view::npos) {
-      throw Error(ErrorKind::unsupported, "TorchScript has nothing for " + std::string(target) +
+      throw Error(ErrorKind::unsupported, "TorchScript has nothing for " + target.str() +
                                               "; replace it by operators (fx::normalize_operators, fx::decompose)");
     }
     return "torch.ops." + std::string(packet.substr(0, colons)) + "." + std::string(packet.substr(colons + 2)) +
-           arguments(node, 0);
+           arguments;
   }
 
   // Of two ints: TorchScript's `**` gives a float.
@@ -151,11 +157,10 @@ class TorchScriptWriter {
     return bound(parts[0]) + ":" + bound(parts[1]) + (parts[2].is_none() ? "" : ":" + value(parts[2]));
   }
 
-  static std::string arguments(const Node& node, std::size_t skip) {
+  static std::string arguments(ArgumentSpan args, KwargSpan kwargs) {
     std::string out;
-    for (std::size_t i = skip; i < node.args().size(); ++i) out += (out.empty() ? "" : ", ") + value(node.args()[i]);
-    for (const auto& [name, argument] : node.kwargs())
-      out += (out.empty() ? "" : ", ") + name.str() + "=" + value(argument);
+    for (const Argument& argument : args) out += (out.empty() ? "" : ", ") + value(argument);
+    for (const auto& [name, argument] : kwargs) out += (out.empty() ? "" : ", ") + name.str() + "=" + value(argument);
     return "(" + out + ")";
   }
 
@@ -202,9 +207,7 @@ class TorchScriptWriter {
 
 std::string torchscript_code(const Graph& graph) {
   graph.lint();
-  Graph normal = graph.clone();
-  normalize_operators(normal);
-  return TorchScriptWriter(normal).method();
+  return TorchScriptWriter(graph).method();
 }
 
 }  // namespace fx

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <fxgraph/export/size_arithmetic.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx::pt2 {
 namespace {
@@ -14,19 +14,19 @@ using Number = std::int64_t;
 using Sizes = std::vector<SymbolicSize>;
 
 // The sizes of the tensor that the argument is; null where it is none.
-const Sizes* sizes_of(const Node& call, const char* name, const KnownSizes& known) {
-  const Argument* value = bound_argument(call, name);
+const Sizes* sizes_of(const Call& call, const char* name, const KnownSizes& known) {
+  const Argument* value = call.argument(name);
   return value && value->is_node() ? &known.of_tensor(value->node()) : nullptr;
 }
 
-std::optional<Number> number_of(const Node& call, const char* name, Number otherwise) {
-  const Argument* value = bound_argument(call, name);
+std::optional<Number> number_of(const Call& call, const char* name, Number otherwise) {
+  const Argument* value = call.argument(name);
   return !value ? std::optional(otherwise) : value->is_int() ? std::optional(value->as_int()) : std::nullopt;
 }
 
 // Two numbers of an argument that may be one for both.
-std::optional<std::pair<Number, Number>> two_numbers(const Node& call, const char* name) {
-  const Argument* value = bound_argument(call, name);
+std::optional<std::pair<Number, Number>> two_numbers(const Call& call, const char* name) {
+  const Argument* value = call.argument(name);
   if (!value || !value->is_sequence()) return std::nullopt;
   const ArgumentSpan all = value->elements();
   if (all.empty() || all.size() > 2 || !std::ranges::all_of(all, &Argument::is_int)) return std::nullopt;
@@ -43,13 +43,13 @@ std::optional<std::size_t> dimension(std::optional<Number> dim, std::size_t rank
 // ── Resized by factors ────────────────────────────────────────────────────────────────────────────────────────────
 
 // `TruncToInt(2.5*ToFloat(n))`
-std::optional<SizeExpr> resized(const Node& call, std::size_t dim, const KnownSizes& known) {
+std::optional<SizeExpr> resized(const Call& call, std::size_t dim, const KnownSizes& known) {
   constexpr std::size_t kFirst = 2;  // behind the batch and the channels
-  const std::string_view target = call.target().view();
+  const std::string_view target = operator_name(call.schema()).view();
   const bool resizes = target.starts_with("aten::upsample_") || target.starts_with("aten::_upsample_");
   if (dim < kFirst || !resizes || !target.ends_with(".vec")) return std::nullopt;
   const Sizes* sizes = sizes_of(call, "input", known);
-  const Argument* factors = bound_argument(call, "scale_factors");
+  const Argument* factors = call.argument("scale_factors");
   if (!sizes || !factors || !factors->is_sequence()) return std::nullopt;
   if (dim >= sizes->size() || dim - kFirst >= factors->elements().size()) return std::nullopt;
   const Argument& factor = factors->elements()[dim - kFirst];
@@ -62,8 +62,8 @@ std::optional<SizeExpr> resized(const Node& call, std::size_t dim, const KnownSi
 // ── Diagonals and windows ─────────────────────────────────────────────────────────────────────────────────────────
 
 // The last dimension of a diagonal.
-std::optional<SizeExpr> diagonal(const Node& call, std::size_t dim, const KnownSizes& known) {
-  if (call.target() != "aten::diagonal") return std::nullopt;
+std::optional<SizeExpr> diagonal(const Call& call, std::size_t dim, const KnownSizes& known) {
+  if (operator_name(call.schema()) != "aten::diagonal") return std::nullopt;
   const Sizes* sizes = sizes_of(call, "self", known);
   const auto offset = number_of(call, "offset", 0);
   if (!sizes || !offset || dim + 2 != sizes->size()) return std::nullopt;
@@ -79,8 +79,8 @@ std::optional<SizeExpr> diagonal(const Node& call, std::size_t dim, const KnownS
 }
 
 // The number of windows of `im2col`, its last dimension.
-std::optional<SizeExpr> windows(const Node& call, std::size_t dim, const KnownSizes& known) {
-  if (call.target() != "aten::im2col") return std::nullopt;
+std::optional<SizeExpr> windows(const Call& call, std::size_t dim, const KnownSizes& known) {
+  if (operator_name(call.schema()) != "aten::im2col") return std::nullopt;
   const Sizes* sizes = sizes_of(call, "self", known);
   const auto kernel = two_numbers(call, "kernel_size"), dilation = two_numbers(call, "dilation"),
              padding = two_numbers(call, "padding"), stride = two_numbers(call, "stride");
@@ -100,9 +100,9 @@ std::optional<SizeExpr> windows(const Node& call, std::size_t dim, const KnownSi
 // ── Joined ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 // `s0 + s1 + 4`
-std::optional<SizeExpr> joined(const Node& call, std::size_t dim, const KnownSizes& known) {
-  if (call.target() != "aten::cat") return std::nullopt;
-  const Argument* parts = bound_argument(call, "tensors");
+std::optional<SizeExpr> joined(const Call& call, std::size_t dim, const KnownSizes& known) {
+  if (operator_name(call.schema()) != "aten::cat") return std::nullopt;
+  const Argument* parts = call.argument("tensors");
   if (!parts || !parts->is_sequence() || parts->elements().empty()) return std::nullopt;
   std::vector<SizeExpr> terms;
   Number constant = 0;
@@ -164,13 +164,13 @@ class Product {
 };
 
 // What a view is told: a size, or -1 for what the others leave.
-std::optional<SizeExpr> viewed(const Node& call, std::size_t dim, const KnownSizes& known) {
-  const std::string_view target = call.target().view();
+std::optional<SizeExpr> viewed(const Call& call, std::size_t dim, const KnownSizes& known) {
+  const std::string_view target = operator_name(call.schema()).view();
   const char* name = target == "aten::reshape"                                  ? "shape"
                      : target == "aten::view" || target == "aten::_unsafe_view" ? "size"
                                                                                 : nullptr;
   const Sizes* sizes = name ? sizes_of(call, "self", known) : nullptr;
-  const Argument* wanted = sizes ? bound_argument(call, name) : nullptr;
+  const Argument* wanted = sizes ? call.argument(name) : nullptr;
   if (!wanted || !wanted->is_sequence() || dim >= wanted->elements().size()) return std::nullopt;
   const auto told = [&](const Argument& size) -> std::optional<SizeExpr> {
     if (size.is_int()) return SizeExpr::integer(size.as_int());
@@ -190,8 +190,8 @@ std::optional<SizeExpr> viewed(const Node& call, std::size_t dim, const KnownSiz
 }
 
 // The first of the dimensions that become one.
-std::optional<SizeExpr> flattened(const Node& call, std::size_t dim, const KnownSizes& known) {
-  if (call.target() != "aten::flatten.using_ints") return std::nullopt;
+std::optional<SizeExpr> flattened(const Call& call, std::size_t dim, const KnownSizes& known) {
+  if (operator_name(call.schema()) != "aten::flatten.using_ints") return std::nullopt;
   const Sizes* sizes = sizes_of(call, "self", known);
   if (!sizes) return std::nullopt;
   const auto first = dimension(number_of(call, "start_dim", 0), sizes->size());
@@ -204,7 +204,9 @@ std::optional<SizeExpr> flattened(const Node& call, std::size_t dim, const Known
 
 }  // namespace
 
-std::optional<SizeExpr> said_size(const Node& call, std::size_t dim, const KnownSizes& known) {
+std::optional<SizeExpr> said_size(const Node& node, std::size_t dim, const KnownSizes& known) {
+  const Call call = call_of(node);
+  if (!call) return std::nullopt;
   for (const auto rule : {&resized, &diagonal, &windows, &joined, &viewed, &flattened}) {
     std::optional<SizeExpr> said = rule(call, dim, known);
     if (said && varies(*said)) return said;

@@ -18,8 +18,8 @@ struct KnownSizes {
   std::function<std::optional<SizeExpr>(const Node&)> of_number;  ///< nothing for what is no whole number
 };
 
-/// The size in dimension `dim` of what the call makes: of pictures that are resized by factors, diagonals, windows,
+/// The size in dimension `dim` of what the node makes: of pictures that are resized by factors, diagonals, windows,
 /// tensors that are joined, views. Nothing for other calls and dimensions, and for sizes that do not vary.
-std::optional<SizeExpr> said_size(const Node& call, std::size_t dim, const KnownSizes& known);
+std::optional<SizeExpr> said_size(const Node& node, std::size_t dim, const KnownSizes& known);
 
 }  // namespace fx::pt2

@@ -7,7 +7,9 @@
 
 #include <fxgraph/export/exported_operator.h>
 #include <fxgraph/export/graph_reader.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/run/python_calls.h>
+#include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
 namespace {
@@ -112,7 +114,9 @@ void GraphReader::call_operator(const std::string& text, const std::vector<Named
   const Json& results = member(json, "outputs");
   if (target == "operator.pow" && power_of_size(inputs, results)) return;
   const TorchOperator* known = find_exported_operator(target);
-  if (!known && !find_python_function(target) && packets_of_function(target).empty()) refuse(text, "");
+  if (!known && !find_python_function(Op::call_function, target) &&
+      internal::candidate_overloads(Op::call_function, target).empty())
+    refuse(text, "");
   const bool by_name = known && target == canonical_target(Symbol(text));
   std::vector<Argument> args;
   std::vector<NamedArgument> kwargs;

@@ -8,9 +8,9 @@ namespace fx::pt2 {
 namespace {
 
 /// A call that may be lifted: its arguments by the names of the schema.
-class Call {
+class LiftedCall {
  public:
-  Call(GraphReader& reader, const std::vector<NamedValue>& inputs) : reader(reader), inputs_(inputs) {}
+  LiftedCall(GraphReader& reader, const std::vector<NamedValue>& inputs) : reader(reader), inputs_(inputs) {}
 
   Argument operator[](std::string_view name) const {
     const auto found = std::ranges::find(inputs_, name, &NamedValue::name);
@@ -44,7 +44,7 @@ class Call {
   const std::vector<NamedValue>& inputs_;
 };
 
-bool lift_convolution(const Call& call) {
+bool lift_convolution(const LiftedCall& call) {
   static constexpr const char* kPlain[] = {"aten::conv1d", "aten::conv2d", "aten::conv3d"};
   static constexpr const char* kTransposed[] = {"aten::conv_transpose1d", "aten::conv_transpose2d.input",
                                                 "aten::conv_transpose3d.input"};
@@ -60,19 +60,19 @@ bool lift_convolution(const Call& call) {
                                  call["dilation"], call["groups"]});
 }
 
-bool batch_norm(const Call& call, const Argument& mean, const Argument& variance, const Argument& training) {
+bool batch_norm(const LiftedCall& call, const Argument& mean, const Argument& variance, const Argument& training) {
   return call.make("aten::batch_norm", {call["input"], call["weight"], call["bias"], mean, variance, training,
                                         call["momentum"], call["eps"], false});
 }
 
-bool lift_batch_norm(const Call& call) {
+bool lift_batch_norm(const LiftedCall& call) {
   if (!call.only_first_is_used()) return false;
   const Argument training = call.has("training") ? call["training"] : Argument(false);
   return batch_norm(call, call["running_mean"], call["running_var"], training);
 }
 
 // Statistics that are computed anew and then written to their buffers are what batch_norm writes itself.
-bool lift_functional_batch_norm(const Call& call) {
+bool lift_functional_batch_norm(const LiftedCall& call) {
   const std::vector<std::string>& results = call.reader.results();
   if (results.size() != 5 || call.reader.is_used(1) || call.reader.is_used(2)) return false;
   const Argument mean = call["running_mean"], variance = call["running_var"];
@@ -83,30 +83,30 @@ bool lift_functional_batch_norm(const Call& call) {
   return true;
 }
 
-bool lift_layer_norm(const Call& call) {
+bool lift_layer_norm(const LiftedCall& call) {
   return call.only_first_is_used() && call.make("aten::layer_norm", {call["input"], call["normalized_shape"],
                                                                      call["weight"], call["bias"], call["eps"]});
 }
 
-bool lift_group_norm(const Call& call) {
+bool lift_group_norm(const LiftedCall& call) {
   return call.only_first_is_used() &&
          call.make("aten::group_norm", {call["input"], call["group"], call["weight"], call["bias"], call["eps"]});
 }
 
-bool lift_dropout(const Call& call) {
+bool lift_dropout(const LiftedCall& call) {
   if (!call.only_first_is_used() || (call["train"] != Argument(true) && call["train"] != Argument(false))) return false;
   return call.make("aten::dropout", {call["input"], call["p"], call["train"]});
 }
 
 template <const char* const& target>
-bool lift_softmax(const Call& call) {
+bool lift_softmax(const LiftedCall& call) {
   return call["half_to_float"] == Argument(false) && call.make(target, {call["self"], call["dim"]});
 }
 constexpr const char* kSoftmax = "aten::softmax.int";
 constexpr const char* kLogSoftmax = "aten::log_softmax.int";
 
 template <const char* const& target>
-bool lift_max_pool(const Call& call) {
+bool lift_max_pool(const LiftedCall& call) {
   if (!call.only_first_is_used()) return false;
   std::vector<Argument> args{call["self"], call["kernel_size"]};
   for (const char* name : {"stride", "padding", "dilation", "ceil_mode"}) {
@@ -119,14 +119,14 @@ constexpr const char* kMaxPool2d = "aten::max_pool2d";
 constexpr const char* kMaxPool3d = "aten::max_pool3d";
 
 template <const char* const& target>
-bool lift_average_pool(const Call& call) {
+bool lift_average_pool(const LiftedCall& call) {
   return call.make(target, {call["self"], call["output_size"]});
 }
 constexpr const char* kAveragePool2d = "aten::adaptive_avg_pool2d";
 constexpr const char* kAveragePool3d = "aten::adaptive_avg_pool3d";
 
 // A copy into another type is what `to` makes too. (Into the same type `to` makes none.)
-bool lift_to_copy(const Call& call) {
+bool lift_to_copy(const LiftedCall& call) {
   const TensorMeta* meta = call.reader.meta_of(call["self"]);
   for (const char* name : {"layout", "device", "pin_memory", "memory_format"}) {
     if (call.has(name) && !call[name].is_none()) return false;
@@ -137,7 +137,7 @@ bool lift_to_copy(const Call& call) {
 
 // A permutation that exchanges the last two of three or more dimensions is the transpose that attention is written
 // with.
-bool lift_permute(const Call& call) {
+bool lift_permute(const LiftedCall& call) {
   const Argument dims = call["dims"];
   const std::int64_t rank = call.rank("self");
   if (rank < 3 || !dims.is_sequence() || static_cast<std::int64_t>(dims.elements().size()) != rank) return false;
@@ -149,7 +149,7 @@ bool lift_permute(const Call& call) {
 }
 
 // The weight under a transpose of its two dimensions; null when `value` is none.
-Node* transposed(const Call& call, const Argument& value) {
+Node* transposed(const LiftedCall& call, const Argument& value) {
   Node* node = value.node_or_null();
   if (!node || !node->is(Op::call_function) || call.rank("mat2") != 2) return nullptr;
   const bool is_transpose =
@@ -159,7 +159,7 @@ Node* transposed(const Call& call, const Argument& value) {
   return is_transpose ? node->arg(0).node_or_null() : nullptr;
 }
 
-bool lift_linear(const Call& call) {
+bool lift_linear(const LiftedCall& call) {
   Node* weight = transposed(call, call["mat2"]);
   const bool has_bias = call.has("mat1");
   const Argument input = has_bias ? call["mat1"] : call["self"];
@@ -189,7 +189,7 @@ Node* made_from(const Argument& value, std::string_view target) {
 }
 
 // view(linear(view(x, [n, k]), w), [..., m]) is linear(x, w).
-bool lift_viewed_linear(const Call& call, const TensorMeta& result) {
+bool lift_viewed_linear(const LiftedCall& call, const TensorMeta& result) {
   Node* flat = made_from(call["self"], "aten::linear");
   Node* input = made_from(flat, "aten::view");
   const TensorMeta* whole = input ? call.reader.meta_of(input) : nullptr;
@@ -206,7 +206,7 @@ bool lift_viewed_linear(const Call& call, const TensorMeta& result) {
 }
 
 // An operand of bmm that is a tensor of more dimensions; `sizes` are what it was expanded to.
-Node* batched(const Call& call, const Argument& operand, Sizes& sizes) {
+Node* batched(const LiftedCall& call, const Argument& operand, Sizes& sizes) {
   Node* node = made_from(operand, "aten::view");
   if (Node* copied = made_from(node, "aten::clone")) node = copied;
   if (!node) return nullptr;
@@ -222,7 +222,7 @@ Node* batched(const Call& call, const Argument& operand, Sizes& sizes) {
 }
 
 // view(bmm(view(expand(a, …)), view(expand(b, …)))) is matmul(a, b).
-bool lift_viewed_matmul(const Call& call, const TensorMeta& result) {
+bool lift_viewed_matmul(const LiftedCall& call, const TensorMeta& result) {
   const Node* product = call["self"].node_or_null();
   if (!product || product->target() != "aten::bmm") return false;
   Sizes left_sizes, right_sizes;
@@ -239,14 +239,14 @@ bool lift_viewed_matmul(const Call& call, const TensorMeta& result) {
   return call.make("aten::matmul", {left, right});
 }
 
-bool lift_view(const Call& call) {
+bool lift_view(const LiftedCall& call) {
   const TensorMeta* result = call.reader.meta_named(call.reader.results()[0]);
   if (!result || result->sizes.empty()) return false;
   return lift_viewed_linear(call, *result) || lift_viewed_matmul(call, *result);
 }
 
 // clamp(clamp(x, low), None, high)
-bool lift_clamp(const Call& call) {
+bool lift_clamp(const LiftedCall& call) {
   Node* input = made_from(call["self"], "aten::clamp");
   if (!input || !call["min"].is_none() || call["max"].is_none()) return false;
   const Node& lower = call["self"].node();
@@ -256,7 +256,7 @@ bool lift_clamp(const Call& call) {
 
 struct Lift {
   const char* target;
-  bool (*apply)(const Call& call);
+  bool (*apply)(const LiftedCall& call);
 };
 const Lift kLifts[] = {
     {"torch.ops.aten.convolution.default", lift_convolution},
@@ -286,7 +286,7 @@ const Lift kLifts[] = {
 bool lift(GraphReader& reader, const std::string& target, const std::vector<NamedValue>& inputs) {
   if (reader.results().empty() || reader.results()[0].empty()) return false;
   for (const Lift& row : kLifts) {
-    if (target == row.target) return row.apply(Call(reader, inputs));
+    if (target == row.target) return row.apply(LiftedCall(reader, inputs));
   }
   return false;
 }

@@ -1,21 +1,21 @@
 #include <fxgraph/export/overwritten.h>
 
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/schema.h>
 
 namespace fx::pt2 {
 namespace {
 
 bool may_be_named_again(const Node& user) {
-  const OperatorSchema* schema = find_schema(user.target());
-  return !user.is(Op::output) && (!schema || schema->traits.view || schema->traits.may_copy);
+  const Call call = call_of(user);
+  return !user.is(Op::output) && (!call || call.schema().traits.view || call.schema().traits.may_copy);
 }
 
 }  // namespace
 
 bool writes_to(const Node& user, const Node& tensor) {
   if (user.is(Op::output)) return false;
-  if (!find_schema(user.target())) return true;
+  if (!call_of(user)) return true;
   bool found = false;
   for_each_written(user, [&](const Argument& written) {
     for_each_node(written, [&](const Node& node) { found |= &node == &tensor; });

@@ -15,8 +15,8 @@
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/module_effects.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/schema.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
@@ -190,7 +190,7 @@ void ProgramWriter::flatten_modules() {
     if (!check->has_users()) graph.erase_node(*check);
   }
   graph_ = inline_modules(GraphModule(module_, std::move(graph)));
-  normalize_operators(graph_);
+  for (Node& node : graph_.nodes()) spell_as_operator(node);  // a .pt2 knows operators alone
   compare_as_tensors(graph_);
   eliminate_dead_code(graph_);
   states_ = settle_state(module_, graph_);

@@ -14,8 +14,8 @@
 
 #include <fxgraph/export/overwritten.h>
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/schema.h>
 
 namespace fx::pt2 {
 namespace {
@@ -53,7 +53,7 @@ class TensorNumbers {
   }
 
  private:
-  using Make = std::optional<TensorNumber> (TensorNumbers::*)(Node& node, const char* call);
+  using Make = std::optional<TensorNumber> (TensorNumbers::*)(const Call& from, const char* call);
   struct NumberForm {
     std::string_view target;
     Make make;
@@ -69,13 +69,19 @@ class TensorNumbers {
 
   void visit(Node& node) {
     const auto at = graph_.inserting_before(node);
-    if (const auto exit = std::ranges::find(exits(), node.target().view(), &Exit::target); exit != exits().end()) {
-      if (read(node, exit->truncates)) graph_.erase_node(node);
+    const Call from = call_of(node);
+    const std::string_view target = from ? from.schema().target.view() : "";
+    if (const auto exit = std::ranges::find(exits(), target, &Exit::target); exit != exits().end()) {
+      if (read(node, from, exit->truncates)) graph_.erase_node(node);
       return;
     }
-    const auto form = std::ranges::find(forms(), node.target().view(), &NumberForm::target);
+    const auto form = std::ranges::find(forms(), target, &NumberForm::target);
+    const Argument* is_trained = from.argument("requires_grad");
     std::optional<TensorNumber> number;
-    if (form != forms().end() && !node.args().empty()) number = (this->*form->make)(node, form->call);
+    if (form != forms().end() && from.argument(0) && (!is_trained || *is_trained == Argument(false))) {
+      if (form->make == &TensorNumbers::made) made_.push_back(&node);
+      number = (this->*form->make)(from, form->call);
+    }
     if (number && is_overwritten(node)) {
       wordless_.emplace(&node, &node);
     } else if (number) {
@@ -87,8 +93,8 @@ class TensorNumbers {
 
   // ── Ends ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  bool read(Node& node, bool truncates) {
-    const Node* tensor = node.args().size() == 1 ? node.arg(0).node_or_null() : nullptr;
+  bool read(Node& node, const Call& from, bool truncates) {
+    const Node* tensor = from.argument(0) ? from.argument(0)->node_or_null() : nullptr;
     if (!tensor) return false;
     if (const auto lost = wordless_.find(tensor); lost != wordless_.end()) refuse(node, *lost->second);
     const auto known = numbers_.find(tensor);
@@ -110,15 +116,16 @@ class TensorNumbers {
 
   // `torch.tensor(n)` and what traces make of a number.
   void make_as_tensor(Node& node) {
+    const Call from = call_of(node);
     const auto given = [&](const char* name, const Argument& otherwise) {
-      const Argument* value = node.kwarg(name);
+      const Argument* value = from.argument(name);
       return value && !value->is_none() ? *value : otherwise;
     };
-    const bool is_real = node.target() == "aten::tensor.float";
-    const DType own = is_real ? DType::float32 : is_floating(node.arg(0)) ? DType::float64 : DType::int64;
+    const bool is_real = from.schema().target == "aten::tensor.float";
+    const DType own = is_real ? DType::float32 : is_floating(*from.argument(0)) ? DType::float64 : DType::int64;
     const auto at = graph_.inserting_before(node);
     Node& tensor = graph_.call_function(
-        "aten::scalar_tensor", {node.arg(0)},
+        "aten::scalar_tensor", {*from.argument(0)},
         {{"dtype", given("dtype", own)}, {"device", given("device", Argument(Device{Symbol("cpu")}))}});
     node.replace_all_uses_with(tensor);
     graph_.erase_node(node);
@@ -127,13 +134,11 @@ class TensorNumbers {
   // ── Numbers ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   static bool returns(const Node& node, SchemaType::Base base) {
-    const OperatorSchema* schema = find_schema(node.target());
-    return schema && schema->returns.size() == 1 && schema->returns[0].type.base == base &&
-           !schema->returns[0].type.list;
+    const Call from = call_of(node);
+    const SchemaType* type = from && from.schema().returns.size() == 1 ? &from.schema().returns[0].type : nullptr;
+    return type && type->base == base && !type->list;
   }
-  bool is_whole(const Node& node) const {
-    return node.is(Op::call_function) && (whole_.contains(&node) || returns(node, SchemaType::Base::integer));
-  }
+  bool is_whole(const Node& node) const { return whole_.contains(&node) || returns(node, SchemaType::Base::integer); }
   bool is_whole(const Argument& value) const { return value.is_node() ? is_whole(value.node()) : value.is_int(); }
   static bool is_floating(const Argument& value) {
     return value.is_node() ? returns(value.node(), SchemaType::Base::floating) : value.is_float();
@@ -227,36 +232,33 @@ class TensorNumbers {
 
   // ── Forms ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  std::optional<TensorNumber> made(Node& node, const char* /*call*/) {
-    const Argument* type = node.kwarg("dtype");
-    const Argument* is_trained = node.kwarg("requires_grad");
-    if (is_trained && *is_trained != Argument(false)) return std::nullopt;
-    made_.push_back(&node);
+  std::optional<TensorNumber> made(const Call& from, const char* /*call*/) {
+    const Argument* type = from.argument("dtype");
     if (type && !type->is_none() && *type != Argument(DType::int64)) return std::nullopt;
-    return is_whole(node.arg(0)) ? std::optional(TensorNumber{node.arg(0)}) : std::nullopt;
+    return is_whole(*from.argument(0)) ? std::optional(TensorNumber{*from.argument(0)}) : std::nullopt;
   }
 
-  std::optional<std::pair<TensorNumber, TensorNumber>> operands(const Node& node) {
-    if (node.args().size() < 2) return std::nullopt;
-    const std::optional<TensorNumber> left = number_of(node.arg(0)), right = number_of(node.arg(1));
-    const auto is_known = [&](const Argument& value) { return value.is_node() && numbers_.contains(&value.node()); };
-    if (!left || !right || (!is_known(node.arg(0)) && !is_known(node.arg(1)))) return std::nullopt;
-    return std::pair(*left, *right);
+  std::optional<std::pair<TensorNumber, TensorNumber>> operands(const Call& from) {
+    if (!from.argument(1)) return std::nullopt;
+    const Argument &first = *from.argument(0), &second = *from.argument(1);
+    const std::optional<TensorNumber> left = number_of(first), right = number_of(second);
+    const bool is_known = numbers_.contains(first.node_or_null()) || numbers_.contains(second.node_or_null());
+    return left && right && is_known ? std::optional(std::pair(*left, *right)) : std::nullopt;
   }
 
-  std::optional<TensorNumber> of_wholes(Node& node, const char* target) {
-    const auto two = operands(node);
-    const Argument* alpha = bound_argument(node, "alpha");
+  std::optional<TensorNumber> of_wholes(const Call& from, const char* target) {
+    const auto two = operands(from);
+    const Argument* alpha = from.argument("alpha");
     if (!two || two->first.is_real || two->second.is_real || (alpha && !is_one(*alpha))) return std::nullopt;
     return TensorNumber{call(target, {two->first.over, two->second.over})};
   }
-  std::optional<TensorNumber> reversed(Node& node, const char* target) {
-    const std::optional<TensorNumber> difference = of_wholes(node, target);
+  std::optional<TensorNumber> reversed(const Call& from, const char* target) {
+    const std::optional<TensorNumber> difference = of_wholes(from, target);
     if (!difference) return std::nullopt;
     return TensorNumber{call("operator.neg", {difference->over})};
   }
-  std::optional<TensorNumber> multiplied(Node& node, const char* target) {
-    const auto two = operands(node);
+  std::optional<TensorNumber> multiplied(const Call& from, const char* target) {
+    const auto two = operands(from);
     if (!two || two->first.is_root || two->second.is_root) return std::nullopt;
     const auto& [left, right] = *two;
     if (!left.is_real && !right.is_real) return TensorNumber{call(target, {left.over, right.over})};
@@ -266,20 +268,20 @@ class TensorNumbers {
     if (!as_fraction(1.0 / static_cast<double>(under.as_int()))) return std::nullopt;
     return TensorNumber{product(left.over, right.over), under, true};
   }
-  std::optional<TensorNumber> divided(Node& node, const char* /*call*/) {
-    const auto two = operands(node);
+  std::optional<TensorNumber> divided(const Call& from, const char* /*call*/) {
+    const auto two = operands(from);
     if (!two || two->first.is_real || two->second.is_real) return std::nullopt;
-    const Argument* rounding = bound_argument(node, "rounding_mode");
+    const Argument* rounding = from.argument("rounding_mode");
     const bool is_exact = !rounding || rounding->is_none();
     TensorNumber quotient{two->first.over, two->second.over, true};
     if (is_exact) return quotient;
     if (!rounding->is_string()) return std::nullopt;
     return TensorNumber{rounding->as_string() == "floor" ? floor_of(quotient) : truncated(quotient)};
   }
-  std::optional<TensorNumber> power(Node& node, const char* target) {
-    const auto base = number_of(node.arg(0));
-    if (!base || base->is_real || node.args().size() < 2) return std::nullopt;
-    const Argument& exponent = node.arg(1);
+  std::optional<TensorNumber> power(const Call& from, const char* target) {
+    const auto base = number_of(*from.argument(0));
+    if (!base || base->is_real || !from.argument(1)) return std::nullopt;
+    const Argument& exponent = *from.argument(1);
     constexpr std::int64_t kMost = 8;
     if (exponent.is_int() && exponent.as_int() > 0 && exponent.as_int() <= kMost) {
       Argument all = base->over;
@@ -289,35 +291,33 @@ class TensorNumbers {
     if (exponent.is_float() && exponent.as_float() == 0.5) return TensorNumber{base->over, Argument(1), true, true};
     return std::nullopt;
   }
-  std::optional<TensorNumber> root(Node& node, const char* /*call*/) {
-    const auto base = number_of(node.arg(0));
+  std::optional<TensorNumber> root(const Call& from, const char* /*call*/) {
+    const auto base = number_of(*from.argument(0));
     if (!base || base->is_real) return std::nullopt;
     return TensorNumber{base->over, Argument(1), true, true};
   }
-  std::optional<TensorNumber> negated(Node& node, const char* target) {
-    const auto value = number_of(node.arg(0));
+  std::optional<TensorNumber> negated(const Call& from, const char* target) {
+    const auto value = number_of(*from.argument(0));
     if (!value || value->is_root) return std::nullopt;
     return TensorNumber{call(target, {value->over}), value->under, value->is_real};
   }
-  std::optional<TensorNumber> rounded_down(Node& node, const char* /*call*/) {
-    const auto value = number_of(node.arg(0));
-    if (!value) return std::nullopt;
-    return TensorNumber{floor_of(*value), Argument(1), value->is_real};
+  std::optional<TensorNumber> rounded_down(const Call& from, const char* /*call*/) {
+    const auto value = number_of(*from.argument(0));
+    return value ? std::optional(TensorNumber{floor_of(*value), Argument(1), value->is_real}) : std::nullopt;
   }
-  std::optional<TensorNumber> rounded_up(Node& node, const char* /*call*/) {
-    auto value = number_of(node.arg(0));
+  std::optional<TensorNumber> rounded_up(const Call& from, const char* /*call*/) {
+    auto value = number_of(*from.argument(0));
     if (!value || value->is_root || is_one(value->under)) return value && !value->is_root ? value : std::nullopt;
     value->over = call("operator.neg", {value->over});
     return TensorNumber{call("operator.neg", {floor_of(*value)}), Argument(1), value->is_real};
   }
-  std::optional<TensorNumber> cut(Node& node, const char* /*call*/) {
-    const auto value = number_of(node.arg(0));
-    if (!value) return std::nullopt;
-    return TensorNumber{truncated(*value), Argument(1), value->is_real};
+  std::optional<TensorNumber> cut(const Call& from, const char* /*call*/) {
+    const auto value = number_of(*from.argument(0));
+    return value ? std::optional(TensorNumber{truncated(*value), Argument(1), value->is_real}) : std::nullopt;
   }
-  std::optional<TensorNumber> converted(Node& node, const char* /*call*/) {
-    auto value = number_of(node.arg(0));
-    const Argument* type = bound_argument(node, "dtype");
+  std::optional<TensorNumber> converted(const Call& from, const char* /*call*/) {
+    auto value = number_of(*from.argument(0));
+    const Argument* type = from.argument("dtype");
     if (!value || !type || type->is_none()) return value;
     if (type->kind() != ArgumentKind::dtype) return std::nullopt;
     if (type->as_dtype() == DType::int64) return TensorNumber{truncated(*value)};

@@ -5,7 +5,7 @@
 
 #include <fxgraph/export/literals.h>
 #include <fxgraph/export/size_arithmetic.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx::pt2 {
 namespace {
@@ -67,17 +67,19 @@ std::optional<TensorQuestion> question_of(const Node& check) {
     found.answer = asked->arg(1);
     asked = asked->arg(0).node_or_null();
   }
-  if (!asked || !asked->is(Op::call_function) || !is_one_of(asked->target(), kQuestions) || asked->args().size() != 1 ||
-      !asked->kwargs().empty() || !is_answer(found.answer))
+  const Call question = asked ? call_of(*asked) : Call();
+  if (!question || !is_one_of(question.schema().target, kQuestions) || question.args().size() != 1 ||
+      !question.kwargs().empty() || !is_answer(found.answer))
     return std::nullopt;
-  found.question = asked->target();
-  found.tensor = asked->arg(0).node_or_null();
+  found.question = question.schema().target;
+  found.tensor = question.args()[0].node_or_null();
   if (!found.tensor) return std::nullopt;
-  if (found.tensor->target() == "aten::permute" && found.tensor->args().size() == 2 &&
-      found.tensor->arg(1).is_sequence() && is_answer(found.tensor->arg(1)) && found.tensor->arg(0).is_node()) {
-    const ArgumentSpan order = found.tensor->arg(1).elements();
-    for (const Argument& each : order) found.order.push_back(each);
-    found.tensor = &found.tensor->arg(0).node();
+  if (const Call view = call_of(*found.tensor); view && view.schema().target == "aten::permute") {
+    const Argument *order = view.argument("dims"), *viewed = view.argument("self");
+    if (order && order->is_sequence() && is_answer(*order) && viewed && viewed->is_node()) {
+      found.order = order->elements().to_vector();
+      found.tensor = &viewed->node();
+    }
   }
   found.message = check.args().size() > 1 && check.arg(1).is_string() ? std::string(check.arg(1).as_string())
                                                                       : std::string("assertion failed");
@@ -86,10 +88,9 @@ std::optional<TensorQuestion> question_of(const Node& check) {
 
 bool is_of_literals(const Node& call) {
   return holds_behind(call, [](const Node& node) {
-    if (!node.is(Op::call_function)) return false;
-    if (number_operator(node.target()).starts_with("operator.")) return true;
-    const OperatorSchema* schema = find_schema(node.target());
-    return schema && !schema->traits.random && !schema->traits.side_effect;
+    if (node.is(Op::call_function) && number_operator(node.target()).starts_with("operator.")) return true;
+    const Call call = call_of(node);
+    return call && !call.schema().traits.random && !call.schema().traits.side_effect;
   });
 }
 
@@ -105,7 +106,8 @@ bool is_about_sizes(const Node& check, const ValueShapes& shapes) {
   while (!open.empty()) {
     const Node& node = *open.back();
     open.pop_back();
-    if (node.is(Op::call_function) && is_one_of(node.target(), kSizeQuestions)) continue;
+    const Call call = call_of(node);
+    if (is_one_of(call ? call.schema().target : node.target(), kSizeQuestions)) continue;
     if (is_of_literals(node)) continue;
     if (shapes[node].kind == ValueShape::Kind::tensor || node.is(Op::get_attr)) return false;
     for (const Argument& argument : node.args()) add(argument);
@@ -148,17 +150,17 @@ void compare_as_tensors(Graph& graph) {
     if (!compares || equal->args().size() != 2) continue;
     const Node* asked = equal->arg(0).node_or_null();
     Argument number = equal->arg(1);
-    if (!asked || asked->args().size() != 1 || !asked->arg(0).is_node() || number.is_node()) continue;
-    const bool is_truth = asked->target() == "aten::is_nonzero";
-    if (!is_truth && asked->target() != "aten::item" && asked->target() != "aten::_local_scalar_dense") continue;
+    const Call read = asked ? call_of(*asked) : Call();
+    if (!read || read.args().size() != 1 || !read.args()[0].is_node() || number.is_node()) continue;
+    const Symbol reads = read.schema().target;
+    const bool is_truth = reads == "aten::is_nonzero";
+    if (!is_truth && reads != "aten::item" && reads != "aten::_local_scalar_dense") continue;
     if (!holds_behind(*asked, [](const Node& node) { return !node.is(Op::placeholder); })) continue;
     const bool is_other = is_truth && number == Argument(true);
     if (is_truth) number = Argument(0);
     const auto at = graph.inserting_before(*check);
-    Node& holds = graph.call_function(is_other ? "aten::ne.Scalar" : "aten::eq.Scalar", {asked->arg(0), number});
-    std::vector<Argument> args(check->args().begin(), check->args().end());
-    args[0] = Argument(holds);
-    check->set_args(args);
+    Node& holds = graph.call_function(is_other ? "aten::ne.Scalar" : "aten::eq.Scalar", {read.args()[0], number});
+    check->update_arg(0, Argument(holds));
   }
 }
 

@@ -270,7 +270,8 @@ class ArgumentSpan {
   iterator end() const { return {place(size_), stride_}; }
   /// @}
   /// The arguments from position `from` on, which is at most size().
-  ArgumentSpan subspan(std::size_t from) const { return ArgumentSpan(place(from), size_ - from, stride_); }
+  ArgumentSpan subspan(std::size_t from) const { return {place(from), size_ - from, stride_}; }
+  ArgumentSpan first(std::size_t count) const { return {first_, count, stride_}; }  ///< `count` is at most size()
   /// A copy that outlives the span.
   std::vector<Argument> to_vector() const { return {begin(), end()}; }
 
@@ -394,7 +395,6 @@ std::ostream& operator<<(std::ostream& out, const Argument& argument);
 void format_float(std::string& out, double value);
 /// Appends `text` as Python's repr writes it, in single quotes.
 void format_quoted(std::string& out, std::string_view text);
-
 }  // namespace fx
 
 #include <fxgraph/ir/argument_inl.h>

@@ -9,9 +9,9 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/element.h>
-#include <fxgraph/ops/schema.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -140,17 +140,17 @@ Graph inline_modules(const GraphModule& module, const ModuleBodies& others) { re
 namespace {
 
 bool may_change_a_rank(const Node& node) {
-  if (node.is(Op::call_module) || node.is(Op::call_method)) return true;
-  if (!node.is(Op::call_function)) return false;
-  const OperatorSchema* schema = overload_of(node);
-  return schema ? schema->traits.restructures : effects_of(node).unknown;
+  const NodeEffects effects = effects_of(node);
+  return node.is(Op::call_module) || effects.restructures || effects.unknown;
 }
 
 // What goes into a layer that gives as many dimensions as it takes; null for other calls.
 Node* input_of_same_rank(const GraphModule& module, const Node& layer) {
-  const std::string_view packet = packet_of(layer.target().view());
+  const Call call = call_of(layer);
+  if (!call) return nullptr;
+  const std::string_view packet = packet_of(call.schema().target.view());
   const auto node_of = [&](const char* name) -> Node* {
-    const Argument* argument = bound_argument(layer, name);
+    const Argument* argument = call.argument(name);
     return argument ? argument->node_or_null() : nullptr;
   };
   if (packet == "aten::linear") {  // a vector for a weight takes one dimension away
@@ -169,10 +169,10 @@ Node* input_of_same_rank(const GraphModule& module, const Node& layer) {
 void ask_inputs_for_ranks(const GraphModule& module, Graph& graph) {
   if (std::ranges::any_of(graph.nodes(), may_change_a_rank)) return;
   for (Node& node : graph.nodes()) {
-    if (!node.is(Op::call_function) || packet_of(node.target().view()) != "aten::dim" || node.args().empty()) continue;
-    for (Node* asked = node.arg(0).node_or_null(); asked && asked->is(Op::call_function);) {
-      Node* before = input_of_same_rank(module, *asked);
-      if (!before) break;
+    const Call call = call_of(node);
+    const Argument* first = call && packet_of(call.schema().target.view()) == "aten::dim" ? call.argument(0) : nullptr;
+    Node* asked = first ? first->node_or_null() : nullptr;
+    while (Node* before = asked ? input_of_same_rank(module, *asked) : nullptr) {
       node.replace_input_with(*asked, *before);
       asked = before;
     }

@@ -10,7 +10,7 @@
 #include <fxgraph/module/traced_body.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/text/print.h>
 
 namespace fx::internal {
@@ -22,21 +22,19 @@ bool is_zero(const Argument* number) {
 
 // Position of the flag that says whether the operator trains, where it matters.
 std::optional<std::size_t> mode_flag(const Node& node) {
-  if (!node.is(Op::call_function)) return std::nullopt;
-  const OperatorSchema* schema = schema_of(node);
-  if (!schema) return std::nullopt;
-  const auto argument = [&](std::string_view name) { return bound_argument(node, name); };
-  for (std::size_t i = 0; i < schema->arguments.size(); ++i) {
-    const std::string_view name = schema->arguments[i].name.view();
+  const Call call = call_of(node);
+  if (!call) return std::nullopt;
+  for (std::size_t i = 0; i < call.schema().arguments.size(); ++i) {
+    const std::string_view name = call.schema().arguments[i].name.view();
     if (name != "train" && name != "training" && name != "use_input_stats") continue;
-    const Argument* flag = argument(name);
+    const Argument* flag = call.argument(i);
     if (!flag || !flag->is_bool()) return std::nullopt;
-    if (is_zero(argument("p")) || is_zero(argument("dropout"))) return std::nullopt;
-    const Argument* layers = argument("num_layers");
+    if (is_zero(call.argument("p")) || is_zero(call.argument("dropout"))) return std::nullopt;
+    const Argument* layers = call.argument("num_layers");
     if (layers && layers->is_int() && layers->as_int() == 1) return std::nullopt;
     // Without running statistics there are only those of the batch, in both modes.
-    const bool is_norm = name != "train" && node.target().view().find("norm") != std::string_view::npos;
-    const Argument* mean = argument("running_mean");
+    const bool is_norm = name != "train" && call.schema().target.view().find("norm") != std::string_view::npos;
+    const Argument* mean = call.argument("running_mean");
     if (is_norm && (!mean || mean->is_none())) return std::nullopt;
     return i;
   }
@@ -122,6 +120,7 @@ std::optional<Graph> in_other_mode(const Graph& body) {
   for (Node& node : other.nodes()) {
     const std::optional<std::size_t> flag = mode_flag(node);
     if (!flag) continue;
+    spell_as_operator(node);
     if (node.target().view().find("dropout") == std::string_view::npos || *flag >= node.args().size())
       return std::nullopt;
     node.update_arg(*flag, Argument(!node.arg(*flag).as_bool()));

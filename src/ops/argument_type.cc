@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include <fxgraph/ops/schema_registry.h>
+#include <fxgraph/ops/python_target.h>
 
 namespace fx::internal {
 
@@ -85,6 +85,13 @@ constexpr NamedKind kAnnotations[] = {
     {"torch.Size", kIntList},
     {"torch.dtype", {Base::dtype}},
     {"torch.device", {Base::device}},
+    {"complex", {Base::complex}},
+    {"torch.layout", {Base::layout}},
+    {"torch.memory_format", {Base::memory_format}},
+    {"list", {Base::other, true}},
+    {"List[float]", {Base::floating, true}},
+    {"List[bool]", {Base::boolean, true}},
+    {"List[str]", {Base::string, true}},
     {"List[Tensor]", {Base::tensor, true}},
     {"List[torch.Tensor]", {Base::tensor, true}},
 };
@@ -160,21 +167,27 @@ class Inference {
     const TargetInfo& info = target_info(node.target());
     if (info.exact || (info.schema && (is_default_call(*info.schema, node) || is_of_numbers(*info.schema, node))))
       return result(*info.schema);
-    if (!info.overloads->empty()) return kUnknownType;
+    if (!info.overloads->empty()) return common_result(node);
     const std::string_view name = node.target().view();
     if (const ArgumentType* kind = find_kind(kFunctionTypes, name)) return *kind;
     if (const ArgumentType* kind = find_kind(kArithmetic, name)) return arithmetic(node, *kind);
-    if (node.args().size() < 2) return kUnknownType;
-    if (name == "operator.getitem") return item(node);
-    if (name == "builtins.getattr" && node.args()[1].is_string()) {
-      if (const ArgumentType* kind = find_kind(kAttributes, node.args()[1].as_string())) return *kind;
+    if (node.args().size() >= 2 && name == "operator.getitem") return item(node);
+    if (node.args().size() >= 2 && name == "builtins.getattr" && node.args()[1].is_string()) {
+      const ArgumentType* kind = find_kind(kAttributes, node.args()[1].as_string());
+      return kind ? *kind : kUnknownType;
     }
-    return kUnknownType;
+    return common_result(node);
+  }
+
+  // What the node returns whichever overload it calls.
+  static ArgumentType common_result(const Node& node) {
+    const SchemaType* type = python_target(node.op(), node.target()).result;
+    return type ? as_argument(*type) : kUnknownType;
   }
 
   ArgumentType method(const Node& node) {
     const ArgumentType* kind = find_kind(kMethods, node.target().view());
-    if (!kind) return kUnknownType;
+    if (!kind) return common_result(node);
     const bool all_dimensions = node.args().size() + node.kwargs().size() == 1;
     return all_dimensions && (node.target() == "size" || node.target() == "stride") ? kIntList : *kind;
   }
@@ -197,8 +210,10 @@ class Inference {
   }
 
   static ArgumentType result(const OperatorSchema& schema) {
-    if (schema.returns.size() != 1) return kUnknownType;
-    const SchemaType& type = schema.returns[0].type;
+    return schema.returns.size() == 1 ? as_argument(schema.returns[0].type) : kUnknownType;
+  }
+
+  static ArgumentType as_argument(const SchemaType& type) {
     if (type.base == Base::other || type.optional) return kUnknownType;
     return {type.base, type.list};
   }

@@ -42,10 +42,4 @@ bool same_argument(const SchemaType& type, const Argument& a, const Argument& b)
   return same_element(type.base, a, b);
 }
 
-const Argument* bound_argument(const Node& node, std::string_view name) {
-  const OperatorSchema* schema = overload_of(node);
-  const int index = schema ? schema->index_of(Symbol::find(name)) : -1;
-  return index < 0 ? nullptr : bound_argument(*schema, node, static_cast<std::size_t>(index));
-}
-
 }  // namespace fx

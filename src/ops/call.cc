@@ -16,16 +16,6 @@ const OperatorSchema* packet_schema(const TargetInfo& info, const Node& node) {
   return best_overload(*info.overloads, node.args(), node.kwargs(), true);
 }
 
-Overloads find_candidates(Op op, Symbol target, const TargetInfo& info) {
-  if (op == Op::call_function && !info.overloads->empty()) return *info.overloads;
-  Overloads found;
-  for (const Symbol packet : candidate_packets(op, target)) {
-    const Overloads& list = overload_list(packet);
-    found.insert(found.end(), list.begin(), list.end());
-  }
-  return found;
-}
-
 }  // namespace
 
 bool is_spelt_as_operator(const Node& node) {
@@ -38,39 +28,31 @@ bool is_spelt_in_python(Op op, Symbol target) {
   return target_info(target).overloads->empty() && !candidate_overloads(op, target).empty();
 }
 
-const Overloads& candidate_overloads(Op op, Symbol target) {
-  static const Overloads kNone;
-  const TargetInfo& info = target_info(target);
-  const bool function = op == Op::call_function;
-  if (function ? info.exact : op != Op::call_method) return kNone;
-  std::atomic<const Overloads*>& known = function ? info.of_function : info.of_method;
-  const Overloads* found = known.load(std::memory_order_acquire);
-  if (!found) {
-    found = &keep_list(find_candidates(op, target, info));
-    known.store(found, std::memory_order_release);
-  }
-  return *found;
-}
-
 }  // namespace fx::internal
 
 namespace fx {
 
 Call::Call(const OperatorSchema& schema, std::vector<Argument> args, std::vector<NamedArgument> kwargs)
-    : schema_(&schema), own_(std::make_shared<const Arguments>(std::move(args), std::move(kwargs))) {
+    : schema_(&schema), translated_(true), own_(std::make_shared<const Arguments>(std::move(args), std::move(kwargs))) {
   args_ = own_->args;
   kwargs_ = own_->kwargs;
 }
 
 const Argument* Call::argument(std::string_view name) const {
-  const int index = schema_->index_of(Symbol(name));
+  const int index = schema_ ? schema_->index_of(Symbol::find(name)) : -1;
   return index < 0 ? nullptr : argument(static_cast<std::size_t>(index));
 }
 
 Call call_of(const Node& node) {
-  if (const OperatorSchema* own = overload_of(node)) return Call(*own, node.args(), node.kwargs());
-  const bool function = node.is(Op::call_function);
-  if (function ? !internal::target_info(node.target()).overloads->empty() : !node.is(Op::call_method)) return {};
+  if (node.is(Op::call_function)) {
+    const internal::TargetInfo& info = internal::target_info(node.target());
+    if (!info.overloads->empty()) {
+      const OperatorSchema* own = internal::packet_schema(info, node);
+      return own ? Call(*own, node.args(), node.kwargs()) : Call();
+    }
+  } else if (!node.is(Op::call_method)) {
+    return {};
+  }
   return internal::python_call(node);
 }
 
@@ -130,17 +112,6 @@ void Calls::look_again(Node& node) {
 }
 
 // ── Schemas ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const OperatorSchema* overload_of(const Node& node) {
-  if (!node.is(Op::call_function)) return nullptr;
-  const internal::TargetInfo& info = internal::target_info(node.target());
-  return info.overloads->empty() ? nullptr : internal::packet_schema(info, node);
-}
-
-const OperatorSchema* schema_of(const Node& node) {
-  const Call call = call_of(node);
-  return call ? &call.schema() : nullptr;
-}
 
 Symbol operator_name(const OperatorSchema& schema) { return internal::target_info(schema.target).name; }
 

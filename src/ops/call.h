@@ -20,16 +20,16 @@
 
 namespace fx {
 
-/// One call of one overload, or nothing. Spelt as the operator it refers to the node's own arguments, and is good until
-/// these change; else it has arguments of its own, which copies share.
+/// One call of one overload, or nothing. It refers to the node's own arguments where they are the operator's, and is
+/// good until these change; else it has arguments of its own, which copies share.
 class Call {
  public:
   /// Nothing: no single operator does what the node does, or none that is known.
   Call() = default;
-  /// A call with arguments that live elsewhere.
-  Call(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs)
-      : schema_(&schema), args_(args), kwargs_(kwargs) {}
-  /// A call with arguments of its own.
+  /// A call with arguments that live elsewhere; `translated` from other words.
+  Call(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs, bool translated = false)
+      : schema_(&schema), args_(args), kwargs_(kwargs), translated_(translated) {}
+  /// A translated call with arguments of its own.
   Call(const OperatorSchema& schema, std::vector<Argument> args, std::vector<NamedArgument> kwargs);
 
   /// False for nothing.
@@ -41,11 +41,17 @@ class Call {
   ArgumentSpan args() const { return args_; }
   KwargSpan kwargs() const { return kwargs_; }
   /// @}
-  /// True when the arguments are not the node's own.
-  bool is_translated() const { return own_ != nullptr; }
-  /// What argument `i` of schema() is: given, or its default; null when it is missing and has none.
-  const Argument* argument(std::size_t i) const { return bound_argument(*schema_, args_, kwargs_, i); }
-  /// The same by name; null also where the operator has no such argument.
+  /// True when the node is spelt in other words, whose arguments need not be those of the operator.
+  bool is_translated() const { return translated_; }
+  /// What argument `i` of schema() is: given by position or name, or its default; null when it is missing and has none.
+  /// The pointer is good as long as the call.
+  const Argument* argument(std::size_t i) const {
+    if (i < args_.size() && i < schema_->num_positional()) return &args_[i];
+    const SchemaArgument& wanted = schema_->arguments[i];
+    if (const Argument* value = kwargs_.find(wanted.name)) return value;
+    return wanted.default_value ? &*wanted.default_value : nullptr;
+  }
+  /// The same by name; null also for nothing, and where the operator has no such argument.
   const Argument* argument(std::string_view name) const;
 
  private:
@@ -57,13 +63,18 @@ class Call {
   const OperatorSchema* schema_ = nullptr;
   ArgumentSpan args_;
   KwargSpan kwargs_;
+  bool translated_ = false;
   std::shared_ptr<const Arguments> own_;
 };
 
 /// The call of one overload that does exactly what `node` does: a call_function of an operator or Python function, or a
-/// call_method. Nothing for any other node and where no single overload does it. O(arguments); allocates nothing for a
-/// call that is spelt as an operator.
+/// call_method. Nothing for any other node and where no single overload does it. O(arguments), or O(1) for an overload
+/// that is spelt out or the only one; allocates nothing for a call that is spelt as an operator.
 Call call_of(const Node& node);
+
+/// Makes the node's own target and arguments those of call_of(node); returns whether they changed. For who goes on to
+/// edit the call's arguments in the operator's order. Nothing happens where no single overload does what the node does.
+bool spell_as_operator(Node& node);
 
 /// The operator as LibTorch's aliases agree on: `aten::mul.Tensor` for `aten::multiply.Tensor`. O(1).
 Symbol operator_name(const OperatorSchema& schema);
@@ -85,7 +96,7 @@ class Calls {
 
   /// What `node` calls. O(1); allocates nothing.
   Call operator[](const Node& node) const;
-  /// The same where the arguments are not the node's own; null for every other node.
+  /// The same where the node is spelt in other words; null for every other node.
   const Call* translated(const Node& node) const {
     const std::uint32_t at = position_[node];
     return at == 0 ? nullptr : &calls_[at - 1];

@@ -8,9 +8,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/python_names.h>
-#include <fxgraph/ops/python_rows.h>
-#include <fxgraph/ops/schema_registry.h>
+#include <fxgraph/ops/python_target.h>
 
 namespace fx {
 
@@ -68,7 +66,7 @@ std::optional<CallProblem> unknown_operator(Symbol target) {
     const std::string message = "no operator " + std::string(packet) + " is known";
     return CallProblem{with_suggestion(message, packet.substr(space.size() + 2)), target, {}, !has_operators(space)};
   }
-  if (packet == text || find_schema(target)) return std::nullopt;
+  if (packet == text || find_overload(target)) return std::nullopt;
   std::string message =
       std::string(packet) + " has no overload " + std::string(text.substr(packet.size() + 1)) + "; it has";
   for (const OperatorSchema* schema : overloads) {
@@ -79,9 +77,8 @@ std::optional<CallProblem> unknown_operator(Symbol target) {
 }
 
 bool is_known_in_python(Op op, Symbol target) {
-  const std::string name = internal::python_name(op, target);
-  return !internal::candidate_overloads(op, target).empty() || internal::known_effect(name) ||
-         !internal::python_rows(name).empty();
+  const internal::PythonTarget& found = internal::python_target(op, target);
+  return !found.candidates.empty() || found.effect || !found.rows.empty();
 }
 
 }  // namespace

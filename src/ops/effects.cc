@@ -4,8 +4,7 @@
 
 #include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/python_names.h>
-#include <fxgraph/ops/schema_registry.h>
+#include <fxgraph/ops/python_target.h>
 
 namespace fx {
 
@@ -26,10 +25,10 @@ bool is_off(const Argument& value, const Argument& off) {
   return numbers ? value.as_float() == off.as_float() : value == off;
 }
 
-bool is_switched_off(const OperatorSchema& schema, Effect effect, ArgumentSpan args, KwargSpan kwargs) {
-  return std::ranges::any_of(schema.switches, [&](const EffectSwitch& row) {
+bool is_switched_off(const Call& call, Effect effect) {
+  return std::ranges::any_of(call.schema().switches, [&](const EffectSwitch& row) {
     if (row.effect != effect) return false;
-    const Argument* value = bound_argument(schema, args, kwargs, row.argument);
+    const Argument* value = call.argument(row.argument);
     return value && is_off(*value, row.off);
   });
 }
@@ -41,17 +40,18 @@ bool is_returned(const OperatorSchema& schema, const SchemaArgument& argument) {
          });
 }
 
-// Calls `visit(const Argument*)` for each argument that calls of the schema may write; null when it is not known which.
+// Calls `visit(const Argument*)` for each argument that the call may write; null when it is not known which.
 template <typename Visit>
-void for_each_schema_write(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs, Visit&& visit) {
+void for_each_argument_written(const Call& call, Visit&& visit) {
+  const OperatorSchema& schema = call.schema();
   if (!schema.traits.writes) return;
-  const bool off = is_switched_off(schema, Effect::writes, args, kwargs);
+  const bool off = is_switched_off(call, Effect::writes);
   bool declared = false;
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
     if (!schema.arguments[i].alias.writes && !schema.arguments[i].hidden_write) continue;
     declared = true;
     if (off && !is_returned(schema, schema.arguments[i])) continue;
-    const Argument* value = bound_argument(schema, args, kwargs, i);
+    const Argument* value = call.argument(i);
     if (value && !value->is_none()) visit(value);
   }
   if (!declared) visit(static_cast<const Argument*>(nullptr));
@@ -69,16 +69,21 @@ bool surely_aliases(const OperatorSchema& schema, const NodeEffects& effects) {
   return !hidden || (schema.traits.random && !effects.random);
 }
 
-NodeEffects schema_effects(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs) {
+}  // namespace
+
+NodeEffects effects_of(const Call& call) {
+  const OperatorSchema& schema = call.schema();
   NodeEffects effects;
-  for_each_schema_write(schema, args, kwargs, [&](const Argument*) { effects.writes = true; });
-  effects.random = schema.traits.random && !is_switched_off(schema, Effect::random, args, kwargs);
+  for_each_argument_written(call, [&](const Argument*) { effects.writes = true; });
+  effects.random = schema.traits.random && !is_switched_off(call, Effect::random);
   effects.side_effect = schema.traits.side_effect;
   effects.may_alias = result_may_alias(schema);
   effects.aliases = surely_aliases(schema, effects);
   effects.restructures = schema.traits.restructures && effects.writes;
   return effects;
 }
+
+namespace {
 
 // ── A function or method of several overloads ────────────────────────────────────────────────────────────────────────
 // What all of them do is remembered with the target; so is that they differ, and the call decides.
@@ -155,14 +160,14 @@ TargetEffects known_effects(KnownEffect effect) {
 // An operator that writes nothing and has no switches does the same in every call.
 TargetEffects ask_exact(const OperatorSchema& schema) {
   const bool depends = schema.traits.writes || depends_on_literals(schema);
-  return depends ? call_decides({}) : each_call(schema_effects(schema, {}, {}));
+  return depends ? call_decides({}) : each_call(effects_of(Call(schema, ArgumentSpan(), KwargSpan())));
 }
 
 // Of a target that is not spelt as one overload.
 TargetEffects ask(Op op, Symbol target) {
   const Overloads& candidates = internal::candidate_overloads(op, target);
   TargetEffects found = candidates.empty() ? each_call({}) : common_effects(candidates);
-  if (const KnownEffect* known = internal::known_effect(internal::python_name(op, target))) {
+  if (const KnownEffect* known = internal::python_target(op, target).effect) {
     const TargetEffects more = known_effects(*known);
     found.effects = either(found.effects, more.effects);
     found.effects.aliases = false;
@@ -203,7 +208,7 @@ bool is_basic_index(const Argument& index) {
 
 const KnownEffect* known_effect_of(const Node& node) {
   if (node.is(Op::call_module)) return nullptr;
-  return internal::known_effect(internal::python_name(node.op(), node.target()));
+  return internal::python_target(node.op(), node.target()).effect;
 }
 
 // A part of a list is a list of its own.
@@ -229,7 +234,7 @@ void add_what_is_shared(const Node& node, NodeEffects& effects) {
 }
 
 NodeEffects call_effects(const Node& node, const TargetInfo& info, const NodeEffects& common) {
-  if (const Call call = call_of(node)) return schema_effects(call.schema(), call.args(), call.kwargs());
+  if (const Call call = call_of(node)) return effects_of(call);
   NodeEffects effects = common;
   if (internal::is_pure_python_call(node)) return {.may_alias = effects.may_alias};
   if (may_be_out_call(node, info)) effects.writes = effects.may_alias = true;
@@ -248,7 +253,7 @@ bool is_exact(Op op, const TargetInfo& info) { return op == Op::call_function &&
 }
 
 [[gnu::noinline]] NodeEffects effects_of_this_call(const Node& node, const TargetInfo& info) {
-  if (is_exact(node.op(), info)) return schema_effects(*info.schema, node.args(), node.kwargs());
+  if (is_exact(node.op(), info)) return effects_of(Call(*info.schema, node.args(), node.kwargs()));
   return call_effects(node, info, (node.is(Op::call_method) ? info.method_effects : info.function_effects).effects());
 }
 
@@ -315,7 +320,7 @@ void for_each_written(const Node& node, const std::function<void(const Argument&
   const NodeEffects effects = effects_of(node, modules);
   if (!effects.writes && !effects.unknown) return;
   if (const Call call = call_of(node)) {
-    for_each_schema_write(call.schema(), call.args(), call.kwargs(), [&](const Argument* written) {
+    for_each_argument_written(call, [&](const Argument* written) {
       if (written) {
         visit(*written);
       } else {

@@ -25,6 +25,8 @@
 
 namespace fx {
 
+class Call;
+
 /// What one call does beside returning a value; all false for a pure one. A word, so that it is copied as one.
 struct alignas(8) NodeEffects {
   bool writes = false;        ///< writes to an argument (or to module state)
@@ -68,6 +70,9 @@ struct ModuleEffects {
 
 /// Placeholders, get_attr and output have no effects of their own.
 NodeEffects effects_of(const Node& node, const ModuleEffects& modules = {});
+
+/// What a call of an operator does, by its schema and its literals.
+NodeEffects effects_of(const Call& call);
 
 /// What every node of this opcode and target does, whatever its arguments; nothing where the node decides.
 std::optional<NodeEffects> effects_of_each(Op op, Symbol target, const ModuleEffects& modules = {});

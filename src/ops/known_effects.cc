@@ -63,7 +63,6 @@ constexpr KnownRow kKnown[] = {
     {"operator.setitem", KnownEffect::keeps},
     {"operator.truth", KnownEffect::pure},
     {"torch.Size", KnownEffect::pure},
-    {"torch._C._set_grad_enabled", KnownEffect::side_effect},
     {"torch._assert", KnownEffect::side_effect},
     {"torch._check", KnownEffect::side_effect},
     {"torch.amp.autocast_mode._enter_autocast", KnownEffect::side_effect},

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/element.h>
 #include <fxgraph/ops/schema.h>
 
@@ -56,11 +57,12 @@ const std::string* type_of(const Node& node) {
 }  // namespace
 
 std::optional<NormalizedArguments> normalized_arguments(const Node& node, bool to_kwargs) {
-  const OperatorSchema* schema = overload_of(node);
+  const Call call = call_of(node);
+  const OperatorSchema* schema = call && !call.is_translated() ? &call.schema() : nullptr;
   if (!schema || schema->varargs || check_call(*schema, node.args(), node.kwargs())) return std::nullopt;
   NormalizedArguments result;
   for (std::size_t i = 0; i < schema->arguments.size(); ++i) {
-    const Argument* value = bound_argument(*schema, node, i);
+    const Argument* value = call.argument(i);
     if (!value) return std::nullopt;
     if (!to_kwargs && i < node.args().size()) {
       result.args.push_back(*value);

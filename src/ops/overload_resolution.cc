@@ -1,6 +1,7 @@
 #include <fxgraph/ops/overload_resolution.h>
 
 #include <fxgraph/ops/argument_type.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx {
 
@@ -20,7 +21,7 @@ constexpr ConversionCost kUnpacked{4};        // a number of unknown kind for an
 constexpr ConversionCost kByNumber{4, true};  // 6 for a dtype, as TorchScript stores it
 constexpr ConversionCost kWrapped{16, true};  // a number for a tensor
 constexpr ConversionCost kUnsure{20};         // a node of unknown kind where no tensor is wanted: it counts as a tensor
-constexpr ConversionCost kWrongNode{64, true};
+constexpr ConversionCost kWrongNode{64, true, true};
 
 struct Conversion {
   Base have, want;
@@ -138,9 +139,10 @@ ConversionCost conversion_cost(const OperatorSchema& schema, ArgumentSpan args, 
   }
   if (!check_keywords(schema, args.size(), kwargs, why)) return kNotViable;
   ConversionCost total;
+  const Call call(schema, args, kwargs);
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
     const SchemaArgument& wanted = schema.arguments[i];
-    const Argument* value = bound_argument(schema, args, kwargs, i);
+    const Argument* value = call.argument(i);
     if (!value) {
       if (why) *why = "is missing argument " + quoted(wanted.name) + " (" + wanted.type.text + ")";
       return kNotViable;
@@ -157,11 +159,12 @@ ConversionCost conversion_cost(const OperatorSchema& schema, ArgumentSpan args, 
     }
     total.value += cost.value;
     total.forced |= cost.forced;
+    total.wrong |= cost.wrong;
   }
   return total;
 }
 
-const OperatorSchema* best_overload(const std::vector<const OperatorSchema*>& overloads, ArgumentSpan args,
+const OperatorSchema* best_overload(std::span<const OperatorSchema* const> overloads, ArgumentSpan args,
                                     KwargSpan kwargs, bool allow_forced) {
   const OperatorSchema* best = nullptr;
   int best_cost = 0;

@@ -1,6 +1,7 @@
 // Which conversions a call needs to fit a schema: the one judge behind check_call and overload resolution.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include <fxgraph/ops/schema.h>
@@ -13,6 +14,8 @@ struct ConversionCost {
   bool forced = false;  ///< needs one that no operator does by itself: a number for a tensor or a dtype, a node known
                         ///< to be another kind
 
+  bool wrong = false;  ///< needs a node to be of another kind than it is known to be
+
   bool viable() const { return value >= 0; }
 };
 
@@ -21,7 +24,7 @@ ConversionCost conversion_cost(const OperatorSchema& schema, ArgumentSpan args, 
                                std::string* why = nullptr);
 
 /// The first overload that fits with the fewest conversions, or null; with forced ones only if `allow_forced`.
-const OperatorSchema* best_overload(const std::vector<const OperatorSchema*>& overloads, ArgumentSpan args,
+const OperatorSchema* best_overload(std::span<const OperatorSchema* const> overloads, ArgumentSpan args,
                                     KwargSpan kwargs, bool allow_forced);
 
 }  // namespace fx::internal

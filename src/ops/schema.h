@@ -8,8 +8,8 @@
 // ones.
 //
 // Thread-safety: all functions may be called from any thread; schemas live as long as the process.
-// Complexity: find_schema is three loads after the first question for a target; binding one argument is O(keyword
-// arguments) and allocates nothing.
+// Complexity: find_overload is three loads after the first question for a target; no other question allocates
+// but overloads_of.
 #pragma once
 
 #include <cstddef>
@@ -139,9 +139,9 @@ class OperatorSchema {
 /// (`my_module.scale(Tensor x, float by) -> Tensor`). Throws Error(syntax) with the column and what was expected.
 OperatorSchema parse_schema(std::string_view declaration);
 
-/// Returns the schema of `target` (any spelling that canonical_target knows), or null. A name without overload means
-/// the overload named "default" only; overloads_of and schema_of look at all of them.
-const OperatorSchema* find_schema(Symbol target);
+/// Returns the overload of this name, in any spelling that canonical_target knows, or null. A name without overload
+/// means the one named "default" only. A node's target does not tell what it calls: ask call_of (fxgraph/ops/call.h).
+const OperatorSchema* find_overload(Symbol target);
 
 /// The target as Python spells it: `torch.ops.aten.relu.default`; without an overload, `torch.ops.aten.add`, when the
 /// operator is known to have none of the name "default".
@@ -167,23 +167,6 @@ void set_schema_source(SchemaSource source);
 /// Every target of the built-in list, sorted.
 std::vector<Symbol> builtin_targets();
 
-/// Returns what argument `i` of `schema` is in this call: positional, keyword or default; null when it is missing and
-/// has no default. `add(x, y)`, `add(x, other=y)` and `add(x, y, alpha=1)` bind alike.
-inline const Argument* bound_argument(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs,
-                                      std::size_t i) {
-  if (i < args.size() && i < schema.num_positional()) return &args[i];
-  const SchemaArgument& argument = schema.arguments[i];
-  if (const Argument* value = kwargs.find(argument.name)) return value;
-  return argument.default_value ? &*argument.default_value : nullptr;
-}
-/// The same for the arguments of a node, whatever it calls.
-inline const Argument* bound_argument(const OperatorSchema& schema, const Node& node, std::size_t i) {
-  return bound_argument(schema, node.args(), node.kwargs(), i);
-}
-/// The same by name, for a call of an operator (`aten::add.Tensor`; see normalize_operators); null also when the node
-/// is anything else or the schema has no such argument.
-const Argument* bound_argument(const Node& node, std::string_view name);
-
 /// True when `a` and `b` are the same value for an argument of this type: 1 and [1, 1] are for `int[2]`, 1 and 1.0 for
 /// `float`, a list and a tuple of equal elements for any list. Numbers for `Scalar` must agree in kind, which decides
 /// dtypes.
@@ -197,17 +180,6 @@ std::optional<std::string> check_call(const OperatorSchema& schema, ArgumentSpan
 /// a float, a number for a tensor). A node counts as a tensor unless the call or annotation that makes it says
 /// otherwise (`x.size(0)`, `x.shape[1] // 2`). Null when none fits; `why` then says what was tried.
 const OperatorSchema* resolve_overload(Symbol packet, ArgumentSpan args, KwargSpan kwargs, std::string* why = nullptr);
-
-/// Returns the overload that this node calls as it is written, whose arguments are those of the node: that of the
-/// target when it is spelt out, else the one that resolve_overload would pick (`aten::add(x, y, alpha=2)` is
-/// `add.Tensor`). Null for what is no operator. Complexity: O(1) for an overload that is spelt out or the only one.
-const OperatorSchema* overload_of(const Node& node);
-
-/// Returns the schema that this node calls: its own overload, or for an operator without overload, `torch.relu`,
-/// `operator.add`, `torch.nn.functional.relu` and tensor methods the overload that does exactly the same. Null when
-/// there is none. The arguments fit it as they are only when the target is an operator; normalize_operators rewrites
-/// the others.
-const OperatorSchema* schema_of(const Node& node);
 
 /// Rewrites every call of torch's functions (`torch.relu`, `torch.nn.functional.relu`), Python's operators
 /// (`operator.add`) and tensor methods that one ATen overload does exactly into a call of that overload, arguments

@@ -62,11 +62,6 @@ class Registry {
     return overloads(packet);
   }
 
-  const Overloads& keep(Overloads list) {
-    std::lock_guard lock(mutex_);
-    return lists_.emplace_back(std::move(list));
-  }
-
   const OperatorSchema& add(OperatorSchema schema) {
     std::lock_guard lock(mutex_);
     const OperatorSchema& kept = schemas_.emplace_back(std::move(schema));
@@ -156,11 +151,9 @@ const Overloads& overload_list(Symbol packet) { return registry().locked_overloa
 
 bool has_source() { return registry().has_source(); }
 
-const Overloads& keep_list(Overloads list) { return registry().keep(std::move(list)); }
-
 }  // namespace internal
 
-const OperatorSchema* find_schema(Symbol target) { return internal::target_info(target).schema; }
+const OperatorSchema* find_overload(Symbol target) { return internal::target_info(target).schema; }
 
 std::string spelled_target(Symbol target) {
   std::string text = target_text(target);

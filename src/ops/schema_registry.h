@@ -13,6 +13,7 @@
 namespace fx::internal {
 
 using Overloads = std::vector<const OperatorSchema*>;
+struct PythonTarget;
 
 /// What calls of one target do, as far as the target says.
 struct TargetEffects {
@@ -60,9 +61,9 @@ struct TargetInfo {
   /// effects.cc's answers for call_function and call_method.
   mutable KnownTargetEffects function_effects;
   mutable KnownTargetEffects method_effects;
-  /// candidate_overloads' answers for the same, null before the first question.
-  mutable std::atomic<const Overloads*> of_function{nullptr};
-  mutable std::atomic<const Overloads*> of_method{nullptr};
+  /// python_target's answers for the same, null before the first question.
+  mutable std::atomic<const PythonTarget*> of_function{nullptr};
+  mutable std::atomic<const PythonTarget*> of_method{nullptr};
 };
 
 const TargetInfo& make_target_info(Symbol target);
@@ -80,7 +81,5 @@ std::string agreed_name(std::string_view target);
 const Overloads& overload_list(Symbol packet);
 /// True when a source was set.
 bool has_source();
-/// The list, for as long as the process lives.
-const Overloads& keep_list(Overloads list);
 
 }  // namespace fx::internal

@@ -8,7 +8,7 @@
 #include <fxgraph/analysis/regions.h>
 #include <fxgraph/analysis/schedule.h>
 #include <fxgraph/analysis/use_def.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx {
 
@@ -156,8 +156,8 @@ class ReportMaker {
       part.bottlenecks.push_back(node->name());
     }
     auto groups = fusion_groups(graph_, [&](const Node& node) {
-      const OperatorSchema* schema = schema_of(node);
-      return schema && schema->traits.pointwise && !effects_.impure(node);
+      const Call call = call_of(node);
+      return call && call.schema().traits.pointwise && !effects_.impure(node);
     });
     part.fusion_groups = groups.size();
     for (const auto& group : groups) part.fused_nodes += group.size();

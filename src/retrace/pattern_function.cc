@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/print.h>
 
@@ -77,18 +77,18 @@ class HoleFinder {
   static Spelled spelled_beside(const Node& node, const Node& other) {
     Spelled spelled{node.args().to_vector(), {}};
     for (const auto& [name, value] : node.kwargs()) spelled.kwargs.push_back({name, value});
-    const OperatorSchema* schema = schema_of(node);
-    if (!schema) return spelled;
+    const Call call = call_of(node);
+    if (!call || call.is_translated()) return spelled;
     for (std::size_t i = spelled.args.size(); i < other.args().size(); ++i) {
-      const Argument* value = i < schema->arguments.size() ? bound_argument(*schema, node, i) : nullptr;
+      const Argument* value = i < call.schema().arguments.size() ? call.argument(i) : nullptr;
       if (!value) return spelled;
       spelled.args.push_back(*value);
     }
     for (const auto& [name, value] : other.kwargs()) {
-      const Argument* known = node.kwarg(name) ? nullptr : bound_argument(node, name.view());
+      const Argument* known = node.kwarg(name) ? nullptr : call.argument(name.view());
       if (known) spelled.kwargs.push_back({name, *known});
     }
-    std::ranges::sort(spelled.kwargs, {}, [&](const NamedArgument& one) { return schema->index_of(one.name); });
+    std::ranges::sort(spelled.kwargs, {}, [&](const NamedArgument& one) { return call.schema().index_of(one.name); });
     return spelled;
   }
 

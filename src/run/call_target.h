@@ -1,38 +1,62 @@
-// What a call's target stands for: the one answer for plans, which ask once, and for the Interpreter, which asks at
-// every call.
-//
-//   aten::relu, torch.ops.aten.relu.default   the operator with exactly this overload
-//   operator.getitem, .float                  a function of our own
-//   torch.relu, aten::relu, .relu             operators whose overload the values decide
-//   torch.nn.functional.relu                  operators called with other parameters: see normalized_call
+// What fx::Call says of a call, as LibTorch has it: for plans, which ask once, for the Interpreter, which asks at every
+// call, and where the values decide between overloads.
 #pragma once
 
-#include <optional>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+
+#include <string>
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/run/operators.h>
-#include <fxgraph/run/python_calls.h>
 
 namespace fx {
 
-/// The first of these that is set. Nothing is set when there is no such target.
-struct CallTarget {
-  const TorchOperator* op = nullptr;
-  const PythonFunction* function = nullptr;
-  std::vector<Symbol> packets;
+/// The operator of a target that spells out its overload, or that has one alone; else null.
+const TorchOperator* exact_operator(Op op, Symbol target);
+/// LibTorch's operator for the call; null when it has none.
+const TorchOperator* torch_operator(const Call& call);
+
+/// Of a node that gives a dtype, layout or memory format, which are ints as values, the annotation that says so; else
+/// nothing.
+std::string enumerator_kind(const Node& node);
+
+/// A call of a function or method with values for its nodes: what fx::Call says of it, and of which operator it is.
+class CallOnValues {
+ public:
+  /// The call of `node` as it is written, with values of the kinds of `inputs` for its all_input_nodes().
+  CallOnValues(const Node& node, const std::vector<c10::IValue>& inputs);
+  /// A call with these values.
+  CallOnValues(Op op, Symbol target, const CallValues& values);
+  /// What it is about stays where it is.
+  CallOnValues(const CallOnValues&) = delete;
+
+  /// The operator; null when the call is none.
+  const TorchOperator* op() const { return op_; }
+  /// Its arguments; `inputs` are as many as the first constructor was given, and of the same kinds.
+  torch::jit::Stack arguments(const std::vector<c10::IValue>& inputs) const;
+  /// The same of the second constructor's values.
+  torch::jit::Stack arguments() const { return arguments(inputs_); }
+  /// What the call is given by position, as it is written.
+  std::vector<c10::IValue> positional(const std::vector<c10::IValue>& inputs) const;
+  /// `no overload of torch.add takes these arguments: (Tensor, String)`, and what is given twice.
+  std::string refusal() const;
+
+ private:
+  void add_input(const c10::IValue& value, const Node* of);
+  bool find();
+  void resolve();
+
+  Graph graph_;
+  Node* node_ = nullptr;
+  std::vector<Argument> fakes_;  // for the inputs: placeholders, or None
+  std::vector<c10::IValue> inputs_;
+  NodeMap<std::size_t> position_;  // of a placeholder among the inputs
+  Call call_;
+  const TorchOperator* op_ = nullptr;
 };
-
-/// For call_function and call_method nodes.
-CallTarget resolve_call(Op op, Symbol target);
-
-/// A target in torch.* that no other way explains is taken for the operator of its last name: `torch.special.expit` is
-/// aten::expit. Empty when there is none.
-std::vector<Symbol> packets_by_last_name(Symbol target);
-
-/// Functions of torch.nn.functional have other parameters than the operators they call: fx::normalize_operators knows
-/// them. Returns the call of `node` as a graph of operators; its placeholders stand for node.all_input_nodes(). Nothing
-/// when there is no such function.
-std::optional<Graph> normalized_call(const Node& node);
 
 }  // namespace fx

@@ -93,85 +93,39 @@ std::vector<const TorchOperator*>& load_packet(Registry& all, Symbol packet) {
   return at->second;
 }
 
-// ── Which values a parameter takes, and at what cost ─────────────────────────────────────────────────────────────────
+// ── Which values a parameter takes ───────────────────────────────────────────────────────────────────────────────────
 
-constexpr int kExact = 0;
-constexpr int kWider = 1;       // a Scalar for an int, an int for a float
-constexpr int kReshaped = 2;    // a tuple for a list, one int for int[2]
-constexpr int kGeneric = 3;     // anything fits
-constexpr int kEnumerator = 4;  // a plain int for a dtype, layout or memory format
-constexpr int kWrapped = 10;    // a number for a tensor
+bool takes(const c10::Type& type, const IValue& value, bool fixed_size);
 
-std::optional<int> cost_of(const IValue& value, const c10::Type& type, bool fixed_size);
-
-std::optional<int> cost_of_elements(c10::ArrayRef<IValue> elements, const c10::Type& type) {
-  int worst = kExact;
-  for (const IValue& element : elements) {
-    const std::optional<int> cost = cost_of(element, type, false);
-    if (!cost) return std::nullopt;
-    worst = std::max(worst, *cost);
-  }
-  return worst;
-}
-
-std::optional<int> cost_of_list(const IValue& value, const c10::ListType& type, bool fixed_size) {
+bool takes_elements(const c10::ListType& type, const IValue& value, bool fixed_size) {
   const c10::Type& element = *type.getElementType();
-  if (value.isList()) return cost_of_elements(value.toListRef(), element);
-  if (value.isTuple()) {
-    const std::optional<int> cost = cost_of_elements(value.toTupleRef().elements(), element);
-    return cost ? std::optional<int>(*cost + kReshaped) : std::nullopt;
-  }
-  if (fixed_size && (value.isInt() || value.isDouble())) {
-    const std::optional<int> cost = cost_of(value, element, false);
-    return cost ? std::optional<int>(*cost + kReshaped) : std::nullopt;
-  }
-  return std::nullopt;
+  const auto fits = [&](const IValue& each) { return takes(element, each, false); };
+  if (value.isList()) return std::ranges::all_of(value.toListRef(), fits);
+  if (value.isTuple()) return std::ranges::all_of(value.toTupleRef().elements(), fits);
+  return fixed_size && (value.isInt() || value.isDouble()) && fits(value);
 }
 
-std::optional<int> when(bool fits, int cost) { return fits ? std::optional<int>(cost) : std::nullopt; }
-
-std::optional<int> cost_of(const IValue& value, const c10::Type& type, bool fixed_size) {
-  if (const auto* optional = type.castRaw<c10::OptionalType>()) {
-    return value.isNone() ? std::optional<int>(kExact) : cost_of(value, *optional->getElementType(), fixed_size);
-  }
+bool takes(const c10::Type& type, const IValue& value, bool fixed_size) {
+  if (const auto* optional = type.castRaw<c10::OptionalType>())
+    return value.isNone() || takes(*optional->getElementType(), value, fixed_size);
   const bool number = value.isInt() || value.isDouble() || value.isBool() || value.isComplexDouble();
   switch (type.kind()) {
-    case TypeKind::NoneType: return when(value.isNone(), kExact);
-    case TypeKind::TensorType: return value.isTensor() ? std::optional<int>(kExact) : when(number, kWrapped);
-    case TypeKind::NumberType: return when(number, kWider);
-    case TypeKind::IntType: return value.isInt() ? std::optional<int>(kExact) : when(value.isBool(), kReshaped);
-    case TypeKind::FloatType: return value.isDouble() ? std::optional<int>(kExact) : when(value.isInt(), kWider);
-    case TypeKind::ComplexType: return when(value.isComplexDouble(), kExact);
-    case TypeKind::BoolType: return when(value.isBool(), kExact);
-    case TypeKind::StringType: return when(value.isString(), kExact);
-    case TypeKind::DeviceObjType: return value.isDevice() ? std::optional<int>(kExact) : when(value.isString(), kWider);
-    case TypeKind::ListType: return cost_of_list(value, type.expectRef<c10::ListType>(), fixed_size);
-    case TypeKind::TupleType: return when(value.isTuple(), kExact);
-    case TypeKind::DictType: return when(value.isGenericDict(), kExact);
+    case TypeKind::NoneType: return value.isNone();
+    case TypeKind::TensorType: return value.isTensor() || number;
+    case TypeKind::NumberType: return number;
+    case TypeKind::IntType: return value.isInt() || value.isBool();
+    case TypeKind::FloatType: return value.isDouble() || value.isInt();
+    case TypeKind::ComplexType: return value.isComplexDouble();
+    case TypeKind::BoolType: return value.isBool();
+    case TypeKind::StringType: return value.isString();
+    case TypeKind::DeviceObjType: return value.isDevice() || value.isString();
+    case TypeKind::ListType: return takes_elements(type.expectRef<c10::ListType>(), value, fixed_size);
+    case TypeKind::TupleType: return value.isTuple();
+    case TypeKind::DictType: return value.isGenericDict();
     case TypeKind::AnyType:
-    case TypeKind::VarType: return kGeneric;
-    default: return when(!value.isNone() && value.type()->isSubtypeOf(type), kExact);
+    case TypeKind::VarType: return true;
+    default: return !value.isNone() && value.type()->isSubtypeOf(type);
   }
-}
-
-// `view(x, 2, -1)`: from the first int[] parameter on, all positional values are ints: they are its elements. An int[2]
-// is no such list: `conv2d(x, w, b, 1, 1)` has a stride and a padding.
-std::optional<std::vector<IValue>> gather_trailing_ints(const c10::FunctionSchema& schema,
-                                                        const std::vector<IValue>& args) {
-  const auto& parameters = schema.arguments();
-  for (std::size_t i = 0; i < parameters.size() && i < args.size(); ++i) {
-    const auto* list = parameters[i].type()->castRaw<c10::ListType>();
-    if (!list) continue;
-    if (list->getElementType()->kind() != TypeKind::IntType || parameters[i].N()) return std::nullopt;
-    if (!std::all_of(args.begin() + static_cast<std::ptrdiff_t>(i), args.end(),
-                     [](const IValue& v) { return v.isInt(); })) {
-      return std::nullopt;
-    }
-    std::vector<IValue> gathered(args.begin(), args.begin() + static_cast<std::ptrdiff_t>(i));
-    gathered.push_back(make_list({args.begin() + static_cast<std::ptrdiff_t>(i), args.end()}, c10::IntType::get()));
-    return gathered;
-  }
-  return std::nullopt;
 }
 
 const IValue* keyword_value(const CallValues& call, const std::string& name) {
@@ -179,37 +133,6 @@ const IValue* keyword_value(const CallValues& call, const std::string& name) {
     if (key.view() == name || (key == "input" && name == "self")) return &value;
   }
   return nullptr;
-}
-
-std::optional<int> bind_given(const c10::FunctionSchema& schema, const CallValues& call,
-                              const std::vector<IValue>& args, torch::jit::Stack* stack) {
-  std::size_t positional = 0;
-  std::size_t keywords = 0;
-  int total = 0;
-  for (const c10::Argument& parameter : schema.arguments()) {
-    const IValue* value = nullptr;
-    if (positional < args.size()) {
-      if (parameter.kwarg_only()) return std::nullopt;
-      value = &args[positional++];
-    } else if ((value = keyword_value(call, parameter.name()))) {
-      ++keywords;
-    } else if (!parameter.default_value()) {
-      return std::nullopt;
-    }
-    if (!value) {
-      if (stack) stack->push_back(*parameter.default_value());
-      continue;
-    }
-    const std::optional<int> cost = cost_of(*value, *parameter.type(), parameter.N().has_value());
-    if (!cost) return std::nullopt;
-    total += *cost + (value->isInt() && is_enumerator(*parameter.real_type()) ? kEnumerator : 0);
-    if (stack) {
-      stack->push_back(*value);
-      coerce(stack->back(), *value_type(parameter), parameter.N().value_or(1));
-    }
-  }
-  if (positional < args.size() || keywords < call.kwargs.size()) return std::nullopt;
-  return total;
 }
 
 // A declaration that LibTorch has inferred from a function's type, which does not say whether a result is an argument:
@@ -300,59 +223,22 @@ const TorchOperator* returning_variant(const c10::FunctionSchema& schema) {
   return nullptr;
 }
 
-std::optional<int> bind_values(const c10::FunctionSchema& schema, const CallValues& call, torch::jit::Stack* stack) {
-  const std::size_t base = stack ? stack->size() : 0;
-  if (const auto cost = bind_given(schema, call, call.args, stack)) return cost;
-  if (stack) stack->resize(base);
-  if (const auto gathered = gather_trailing_ints(schema, call.args)) {
-    if (const auto cost = bind_given(schema, call, *gathered, stack)) return *cost + kReshaped;
-    if (stack) stack->resize(base);
-  }
-  return std::nullopt;
-}
-
-const TorchOperator* pick_overload(const OverloadSets& sets, const CallValues& call) {
-  const TorchOperator* best = nullptr;
-  int best_cost = 0;
-  for (const auto& overloads : sets) {
-    for (const TorchOperator* candidate : overloads) {
-      if (candidate->schema->is_vararg()) continue;
-      const std::optional<int> cost = bind_values(*candidate->schema, call, nullptr);
-      if (cost && (!best || *cost < best_cost)) {
-        best = candidate;
-        best_cost = *cost;
-      }
+bool bind_values(const c10::FunctionSchema& schema, const CallValues& call, torch::jit::Stack& stack) {
+  std::size_t positional = 0, keywords = 0;
+  for (const c10::Argument& parameter : schema.arguments()) {
+    const IValue* value = nullptr;
+    if (positional < call.args.size()) {
+      if (parameter.kwarg_only()) return false;
+      value = &call.args[positional++];
+    } else if ((value = keyword_value(call, parameter.name()))) {
+      ++keywords;
     }
+    if (!value && !parameter.default_value()) return false;
+    if (value && !takes(*parameter.type(), *value, parameter.N().has_value())) return false;
+    stack.push_back(value ? *value : *parameter.default_value());
+    if (value) coerce(stack.back(), *value_type(parameter), parameter.N().value_or(1));
   }
-  return best;
-}
-
-const TorchOperator* pick_overload(const std::vector<Symbol>& packets, const CallValues& call) {
-  OverloadSets sets;
-  for (const Symbol packet : packets) sets.push_back(torch_overloads(packet));
-  return pick_overload(sets, call);
-}
-
-std::string said_twice(const OverloadSets& sets, const CallValues& call) {
-  const auto by_position = [&](Symbol name) {
-    bool any = false;
-    for (const auto& overloads : sets) {
-      for (const TorchOperator* overload : overloads) {
-        const auto at = overload->schema->argumentIndexWithName(name == "input" ? "self" : name.str());
-        if (!at) continue;
-        if (static_cast<std::size_t>(*at) >= call.args.size()) return false;
-        any = true;
-      }
-    }
-    return any;
-  };
-  for (std::size_t i = 0; i < call.kwargs.size(); ++i) {
-    const Symbol name = call.kwargs[i].first;
-    const bool doubled = std::any_of(call.kwargs.begin(), call.kwargs.begin() + static_cast<std::ptrdiff_t>(i),
-                                     [&](const auto& before) { return before.first == name; });
-    if (doubled || by_position(name)) return "; argument '" + name.str() + "' is given twice";
-  }
-  return {};
+  return positional == call.args.size() && keywords == call.kwargs.size();
 }
 
 void install_schema_source() {

@@ -1,8 +1,8 @@
 // LibTorch's operators by their canonical targets, ready to be called on a stack.
 //
 // Covers everything that LibTorch has registered: dispatcher operators (`aten::add.Tensor`) and TorchScript's own on
-// numbers, strings and lists (`aten::add.int`, `aten::len.t`). Also picks overloads by the values of a call, for
-// targets that name none.
+// numbers, strings and lists (`aten::add.int`, `aten::len.t`). Which of them a call is, fx::Call says: see
+// call_target.h.
 //
 // Complexity: one hash look-up after the first question for a target. Thread-safety: all functions may be called from
 // any thread; what they return lives as long as the process.
@@ -51,22 +51,11 @@ struct CallValues {
   std::vector<std::pair<Symbol, c10::IValue>> kwargs;
 };
 
-/// Binds the call to `schema` with Python's conversions (an int for a float, a tuple for a list, ints for an `int[]`
-/// that comes last). Returns the cost in conversions, lower is better, and fills `stack`; nothing when it does not fit.
-std::optional<int> bind_values(const c10::FunctionSchema& schema, const CallValues& call, torch::jit::Stack* stack);
+/// Binds the call to `schema` with Python's conversions (an int for a float, a tuple for a list, one int for `int[2]`)
+/// and fills `stack`; false when it does not fit.
+bool bind_values(const c10::FunctionSchema& schema, const CallValues& call, torch::jit::Stack& stack);
 
-/// Overloads to choose from, a set per packet: where two fit equally well, the earlier set counts. (7 // 2 fits
-/// aten::floor_divide, but aten::floordiv without making tensors.)
-using OverloadSets = std::vector<std::vector<const TorchOperator*>>;
-
-/// Picks the overload that the values fit best. Null when none fits.
-const TorchOperator* pick_overload(const OverloadSets& sets, const CallValues& call);
-const TorchOperator* pick_overload(const std::vector<Symbol>& packets, const CallValues& call);
-
-/// What the refusal of a call says of an argument that it gives twice, `; argument 'dim' is given twice`; else nothing.
-std::string said_twice(const OverloadSets& sets, const CallValues& call);
-
-/// Makes LibTorch the source of operator schemas for fx::find_schema. Idempotent; called by everything in src/module.
+/// Makes LibTorch the source of operator schemas for fx::find_overload. Idempotent; called by everything in src/module.
 void install_schema_source();
 
 }  // namespace fx

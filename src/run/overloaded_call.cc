@@ -1,8 +1,11 @@
 #include <fxgraph/run/overloaded_call.h>
 
+#include <deque>
 #include <mutex>
 #include <utility>
 
+#include <fxgraph/run/call_target.h>
+#include <fxgraph/run/python_calls.h>
 #include <fxgraph/support/error.h>
 
 namespace fx::internal {
@@ -15,82 +18,67 @@ std::uint32_t kind_of(const c10::IValue& value) {
   if (value.isBool()) return 4;
   if (value.isNone()) return 5;
   if (value.isString()) return 6;
-  if (value.isList()) return 16 + (value.toListRef().empty() ? 0 : kind_of(value.toListRef()[0]) % 16);
-  if (value.isTuple()) {
-    const auto& elements = value.toTupleRef().elements();
-    return 32 + (elements.empty() ? 0 : kind_of(elements[0]) % 16);
-  }
-  return value.isGenericDict() ? 7 : 8;
+  return value.isComplexDouble() ? 7 : value.isDevice() ? 8 : 9;
 }
 
-std::string kinds_text(const CallValues& call) {
-  std::string text = "(";
-  for (const c10::IValue& value : call.args) text += (text.size() > 1 ? ", " : "") + value.tagKind();
-  for (const auto& [name, value] : call.kwargs)
-    text += (text.size() > 1 ? ", " : "") + name.str() + "=" + value.tagKind();
-  return text + ")";
+/// Kinds of all elements: which overload takes a list hangs on each.
+std::uint64_t mixed(std::uint64_t hash, const c10::IValue& value) {
+  const auto mix = [](std::uint64_t before, std::uint64_t next) { return (before ^ next) * 1099511628211ull; };
+  if (!value.isList() && !value.isTuple()) return mix(hash, kind_of(value));
+  hash = mix(hash, value.isList() ? 16 : 32);
+  for (const c10::IValue& each : value.isList() ? value.toListRef() : value.toTupleRef().elements())
+    hash = mixed(hash, each);
+  return mix(hash, 64);
 }
 
 }  // namespace
 
 struct OverloadedCall::State {
-  std::string name;
-  OverloadSets sets;
-  std::size_t num_args = 0;
-  std::vector<Symbol> keywords;
+  Graph graph;  // the call, over placeholders
+  const Node* node = nullptr;
   std::mutex mutex;
-  std::vector<std::pair<std::uint64_t, const TorchOperator*>>
-      chosen;  // few: a call site sees one or two kinds of values
+  std::deque<std::pair<std::uint64_t, CallOnValues>> chosen;  // few: a call site sees one or two kinds of values
+
+  const CallOnValues& choose(std::uint64_t kinds, const torch::jit::Stack& values) {
+    const std::lock_guard lock(mutex);
+    for (const auto& [known, call] : chosen) {
+      if (known == kinds) return call;
+    }
+    return chosen
+        .emplace_back(std::piecewise_construct, std::forward_as_tuple(kinds), std::forward_as_tuple(*node, values))
+        .second;
+  }
 };
 
-OverloadedCall::OverloadedCall(std::string name, OverloadSets sets, std::size_t num_args, std::vector<Symbol> keywords)
-    : state_(std::make_shared<State>()) {
-  state_->name = std::move(name);
-  state_->sets = std::move(sets);
-  state_->num_args = num_args;
-  state_->keywords = std::move(keywords);
+OverloadedCall::OverloadedCall(const Node& node) : state_(std::make_shared<State>()) {
+  NodeMap<Node*> fakes(node.graph());
+  for (Node* input : node.all_input_nodes()) {
+    Node& made = state_->graph.placeholder(input->name());
+    if (std::string kind = enumerator_kind(*input); !kind.empty()) made.meta().set(meta_key::kType, std::move(kind));
+    fakes[*input] = &made;
+  }
+  state_->node = &state_->graph.node_copy(node, [&](Node& input) { return Argument(fakes[input]); });
 }
 
 void OverloadedCall::operator()(torch::jit::Stack& stack) const {
   std::uint64_t kinds = 1469598103934665603ull;
-  CallValues call;
-  for (std::size_t i = 0; i < stack.size(); ++i) {
-    kinds = (kinds ^ kind_of(stack[i])) * 1099511628211ull;
-    if (i < state_->num_args) {
-      call.args.push_back(std::move(stack[i]));
-    } else {
-      call.kwargs.emplace_back(state_->keywords[i - state_->num_args], std::move(stack[i]));
-    }
+  for (const c10::IValue& value : stack) kinds = mixed(kinds, value);
+  const CallOnValues& call = state_->choose(kinds, stack);
+  if (!call.op()) {
+    const PythonFunction* function = find_python_function(state_->node->op(), state_->node->target());
+    if (!function || !state_->node->kwargs().empty()) throw Error(ErrorKind::execution, call.refusal());
+    std::vector<c10::IValue> values = call.positional(stack);
+    stack = {function->call(values)};
+    return;
   }
-  stack.clear();
-  const TorchOperator* target = choose(kinds, call);
-  // Kinds do not tell all (lengths of lists, elements after the first): choose again where the remembered one does not
-  // fit.
-  if (!target || !bind_values(*target->schema, call, &stack)) {
-    target = pick_overload(state_->sets, call);
-    if (!target) {
-      throw Error(ErrorKind::execution, "no overload of " + state_->name + " takes these arguments: " +
-                                            kinds_text(call) + said_twice(state_->sets, call));
-    }
-    bind_values(*target->schema, call, &stack);
-  }
-  (*target)(stack);
+  stack = call.arguments(stack);
+  (*call.op())(stack);
   if (stack.size() > 1) {
     c10::IValue whole = c10::ivalue::Tuple::create(std::vector<c10::IValue>(stack.begin(), stack.end()));
     stack.clear();
     stack.push_back(std::move(whole));
   }
   if (stack.empty()) stack.emplace_back();
-}
-
-const TorchOperator* OverloadedCall::choose(std::uint64_t kinds, const CallValues& call) const {
-  const std::lock_guard lock(state_->mutex);
-  for (const auto& [known, target] : state_->chosen) {
-    if (known == kinds) return target;
-  }
-  const TorchOperator* target = pick_overload(state_->sets, call);
-  state_->chosen.emplace_back(kinds, target);
-  return target;
 }
 
 }  // namespace fx::internal

@@ -3,25 +3,21 @@
 
 #include <ATen/core/stack.h>
 
-#include <cstddef>
 #include <memory>
-#include <string>
-#include <vector>
 
-#include <fxgraph/run/operators.h>
+#include <fxgraph/ir/node.h>
 
 namespace fx::internal {
 
-/// Takes the arguments from the stack, positional ones first, then those of `keywords`, and leaves one result (several
-/// as a tuple). What was chosen for a combination of kinds is remembered. May run on several threads.
+/// Takes the values of the call's all_input_nodes() from the stack, and leaves one result, several as a tuple. What
+/// fx::Call says of a combination of kinds is remembered. May run on several threads.
 class OverloadedCall {
  public:
-  OverloadedCall(std::string name, OverloadSets sets, std::size_t num_args, std::vector<Symbol> keywords);
+  explicit OverloadedCall(const Node& node);
   void operator()(torch::jit::Stack& stack) const;
 
  private:
   struct State;
-  const TorchOperator* choose(std::uint64_t kinds, const CallValues& call) const;
   std::shared_ptr<State> state_;
 };
 

@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <utility>
 
+#include <fxgraph/ir/target.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/element.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/overload_resolution.h>
+#include <fxgraph/ops/python_target.h>
+#include <fxgraph/run/call.h>
 #include <fxgraph/run/call_target.h>
 #include <fxgraph/run/overloaded_call.h>
 #include <fxgraph/run/packed_once.h>
@@ -30,15 +34,16 @@ c10::TypePtr known_type(const c10::TypePtr& type) { return has_type_variables(*t
 
 /// The arguments of a call in the order of a parameter list; null where the default stands.
 template <typename Parameters, typename NameOf>
-std::vector<const Argument*> arrange(const Node& node, const Parameters& parameters, const NameOf& name_of) {
+std::vector<const Argument*> arrange(const Node& node, ArgumentSpan args, KwargSpan kwargs,
+                                     const Parameters& parameters, const NameOf& name_of) {
   std::vector<const Argument*> arranged(parameters.size(), nullptr);
-  if (node.args().size() > parameters.size()) {
+  if (args.size() > parameters.size()) {
     fail(ErrorKind::invalid_argument, node,
          node.target().str() + " takes " + std::to_string(parameters.size()) + " arguments, the call has " +
-             std::to_string(node.args().size()));
+             std::to_string(args.size()));
   }
-  for (std::size_t i = 0; i < node.args().size(); ++i) arranged[i] = &node.args()[i];
-  for (const auto& [name, value] : node.kwargs()) {
+  for (std::size_t i = 0; i < args.size(); ++i) arranged[i] = &args[i];
+  for (const auto& [name, value] : kwargs) {
     bool found = false;
     for (std::size_t i = 0; i < parameters.size() && !found; ++i) {
       const std::string_view parameter = name_of(parameters[i]);
@@ -52,65 +57,48 @@ std::vector<const Argument*> arrange(const Node& node, const Parameters& paramet
   return arranged;
 }
 
-/// Could the call fit the schema, by count and names alone?
-bool fits_by_shape(const c10::FunctionSchema& schema, const Node& node) {
-  const auto& parameters = schema.arguments();
-  if (schema.is_vararg() || node.args().size() > parameters.size()) return false;
-  std::size_t keywords = 0;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (i < node.args().size()) {
-      if (parameters[i].kwarg_only()) return false;
-      continue;
-    }
-    const bool given = node.kwarg(parameters[i].name()) || (parameters[i].name() == "self" && node.kwarg("input"));
-    keywords += given;
-    if (!given && !parameters[i].default_value()) return false;
+/// True when the values cannot make it a call of another overload: it is spelt out, or all kinds are known, or the
+/// other overloads do not fit, whatever the values are.
+bool is_certain(const Node& node, const Call& call) {
+  const auto is_known = [](const Node* input) {  // a number of some kind may be of any
+    const internal::ArgumentType type = internal::argument_type(Argument(const_cast<Node*>(input)));
+    return type.known && type.base != SchemaType::Base::scalar;
+  };
+  if (std::ranges::all_of(node.all_input_nodes(), is_known)) return true;
+  const std::string_view packet = packet_of(call.schema().target.view());
+  std::size_t fitting = 0;
+  for (const OperatorSchema* schema : internal::candidate_overloads(node.op(), node.target())) {
+    const bool same = packet_of(schema->target.view()) == packet;
+    const internal::ConversionCost cost = same ? internal::conversion_cost(*schema, call.args(), call.kwargs())
+                                               : internal::conversion_cost(*schema, node.args(), node.kwargs());
+    fitting += cost.viable() && !cost.forced;
   }
-  return keywords == node.kwargs().size();
+  return fitting <= 1;
 }
 
-/// Could the literal stand there? Ints and dtypes are both ints while running: only here can they be told apart.
-bool literal_fits(const Argument& value, const c10::Argument& parameter) {
-  const c10::Type* type = parameter.real_type().get();
-  if (const auto* optional = type->castRaw<c10::OptionalType>()) type = optional->getElementType().get();
-  switch (type->kind()) {
-    case c10::TypeKind::ScalarTypeType: return !value.is_int();
-    case c10::TypeKind::LayoutType:
-    case c10::TypeKind::MemoryFormatType: return !value.is_int() && value.kind() != ArgumentKind::dtype;
-    default: return value.kind() != ArgumentKind::dtype;
+/// False when it is none of these, whatever the values are.
+bool may_fit(const Node& node, const std::vector<const OperatorSchema*>& candidates, std::string& why) {
+  if (!internal::python_target(node.op(), node.target()).rows.empty()) return true;  // these say it in other words
+  for (const OperatorSchema* schema : candidates) {
+    const std::optional<std::string> problem = check_call(*schema, node.args(), node.kwargs());
+    if (!problem) return true;
+    if (why.empty()) why = *problem;
   }
-}
-
-/// `aten::where(c, x, y)` is spelt as the overload without a name is.
-bool is_another_overload(const CallTarget& target, const Node& node) {
-  if (target.packets.empty() || fits_by_shape(*target.op->schema, node)) return false;
-  return std::ranges::any_of(torch_overloads(target.packets.front()),
-                             [&](const TorchOperator* each) { return fits_by_shape(*each->schema, node); });
-}
-
-bool literals_fit(const c10::FunctionSchema& schema, const Node& node) {
-  for (std::size_t i = 0; i < node.args().size() && i < schema.arguments().size(); ++i) {
-    if (schema.arguments()[i].kwarg_only()) break;  // an element of the list before: x.new_zeros(2, 3)
-    if (!literal_fits(node.arg(i), schema.arguments()[i])) return false;
-  }
-  for (const auto& [name, value] : node.kwargs()) {
-    const auto index = schema.argumentIndexWithName(name.str());
-    if (index && !literal_fits(value, schema.arguments()[static_cast<std::size_t>(*index)])) return false;
-  }
-  return true;
+  return false;
 }
 
 }  // namespace
 
-PlanCompiler::Value PlanCompiler::compile_operator(Scope& scope, const Node& node, const TorchOperator& target) {
+PlanCompiler::Value PlanCompiler::compile_operator(Scope& scope, const Node& node, const TorchOperator& target,
+                                                   ArgumentSpan args, KwargSpan kwargs) {
   const c10::FunctionSchema& schema = *target.schema;
   std::vector<Operand> operands;
   if (schema.is_vararg()) {
-    for (const Argument& arg : node.args()) operands.push_back(operand(scope, arg));
-    operands.push_back(operand_of(constant(static_cast<std::int64_t>(node.args().size()))));
+    for (const Argument& arg : args) operands.push_back(operand(scope, arg));
+    operands.push_back(operand_of(constant(static_cast<std::int64_t>(args.size()))));
   } else {
-    const auto arranged =
-        arrange(node, schema.arguments(), [](const c10::Argument& a) { return std::string_view(a.name()); });
+    const auto arranged = arrange(node, args, kwargs, schema.arguments(),
+                                  [](const c10::Argument& a) { return std::string_view(a.name()); });
     for (std::size_t i = 0; i < arranged.size(); ++i) {
       const c10::Argument& parameter = schema.arguments()[i];
       if (arranged[i]) {
@@ -177,7 +165,7 @@ PlanCompiler::Value PlanCompiler::compile_python(Scope& scope, const Node& node,
     for (const Argument& arg : node.args()) operands.push_back(operand(scope, arg));
   }
   const auto arranged = function.parameters.empty() ? std::vector<const Argument*>()
-                                                    : arrange(node, function.parameters,
+                                                    : arrange(node, node.args(), node.kwargs(), function.parameters,
                                                               [](const char* name) { return std::string_view(name); });
   std::size_t given = arranged.size();
   while (given > 0 && !arranged[given - 1]) --given;
@@ -195,47 +183,6 @@ PlanCompiler::Value PlanCompiler::compile_python(Scope& scope, const Node& node,
   });
 }
 
-PlanCompiler::Value PlanCompiler::compile_packets(Scope& scope, const Node& node, const std::vector<Symbol>& packets) {
-  OverloadSets sets;
-  std::vector<const TorchOperator*> fitting;
-  for (const Symbol packet : packets) {
-    auto& set = sets.emplace_back();
-    for (const TorchOperator* overload : torch_overloads(packet)) {
-      if (!literals_fit(*overload->schema, node)) continue;
-      set.push_back(overload);
-      if (fits_by_shape(*overload->schema, node)) fitting.push_back(overload);
-    }
-  }
-  if (fitting.size() == 1) return compile_operator(scope, node, *fitting[0]);
-  std::vector<Operand> operands;
-  std::vector<Symbol> keywords;
-  for (const Argument& arg : node.args()) operands.push_back(operand(scope, arg));
-  for (const auto& [name, value] : node.kwargs()) {
-    operands.push_back(operand(scope, value));
-    keywords.push_back(name);
-  }
-  return call_function(
-      scope, node, operands,
-      internal::OverloadedCall(node.target().str(), std::move(sets), node.args().size(), std::move(keywords)));
-}
-
-PlanCompiler::Value PlanCompiler::compile_normalized(Scope& scope, const Node& node) {
-  if (!scope.normalized) {
-    if (std::optional<Graph> call = normalized_call(node)) {
-      auto body = std::make_shared<const Graph>(std::move(*call));
-      Scope inner{*body, scope.root, true, false, scope.node_of(node), true, NodeMap<Value>(*body)};
-      program_->bodies.push_back(body);
-      std::vector<Value> values;
-      for (Node* input : node.all_input_nodes()) values.push_back(scope.values[*input]);
-      return compile_graph(inner, values);
-    }
-  }
-  const std::vector<Symbol> packets = packets_by_last_name(node.target());
-  if (!packets.empty()) return compile_packets(scope, node, packets);
-  fail(ErrorKind::not_found, node,
-       "there is no operator '" + node.target().str() + "'; give one of LibTorch's, such as aten::relu");
-}
-
 // getitem on a tuple that is not built costs nothing.
 bool PlanCompiler::take_element(Scope& scope, const Node& node, Value& element) {
   const std::optional<Element> taken = taken_element(node);
@@ -251,20 +198,22 @@ bool PlanCompiler::take_element(Scope& scope, const Node& node, Value& element) 
   return true;
 }
 
-PlanCompiler::Value PlanCompiler::compile_function(Scope& scope, const Node& node) {
+PlanCompiler::Value PlanCompiler::compile_call(Scope& scope, const Node& node) {
   Value element;
   if (take_element(scope, node, element)) return element;
-  const CallTarget target = resolve_call(node.op(), node.target());
-  if (target.op && !is_another_overload(target, node)) return compile_operator(scope, node, *target.op);
-  if (target.function) return compile_python(scope, node, *target.function);
-  return target.packets.empty() ? compile_normalized(scope, node) : compile_packets(scope, node, target.packets);
-}
-
-PlanCompiler::Value PlanCompiler::compile_method(Scope& scope, const Node& node) {
-  const CallTarget target = resolve_call(node.op(), node.target());
-  if (target.function) return compile_python(scope, node, *target.function);
-  if (target.packets.empty()) fail(ErrorKind::not_found, node, "tensors have no method '" + node.target().str() + "'");
-  return compile_packets(scope, node, target.packets);
+  if (const TorchOperator* exact = exact_operator(node.op(), node.target()))
+    return compile_operator(scope, node, *exact, node.args(), node.kwargs());
+  const Call call = call_of(node);
+  const TorchOperator* op = call ? torch_operator(call) : nullptr;
+  if (op && is_certain(node, call)) return compile_operator(scope, node, *op, call.args(), call.kwargs());
+  const PythonFunction* function = op ? nullptr : find_python_function(node.op(), node.target());
+  if (function) return compile_python(scope, node, *function);
+  const std::vector<const OperatorSchema*>& candidates = internal::candidate_overloads(node.op(), node.target());
+  if (candidates.empty()) fail(ErrorKind::not_found, node, no_such_target(node.op(), node.target()));
+  if (std::string why; !call && !may_fit(node, candidates, why)) fail(ErrorKind::invalid_argument, node, why);
+  std::vector<Operand> operands;
+  for (Node* input : node.all_input_nodes()) operands.push_back(operand(scope, Argument(input)));
+  return call_function(scope, node, operands, internal::OverloadedCall(node));
 }
 
 // ── Modules ────────────────────────────────────────────────────────────────────────────────────────────────────────

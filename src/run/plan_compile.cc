@@ -21,7 +21,7 @@ std::unique_ptr<const Plan::Code> PlanCompiler::compile() {
   program_->revision = graph.revision();
   program_->generation = module_.graph_generation();
   program_->output = graph.output_node();
-  Scope scope{graph, &module_, false, true, 0, false, NodeMap<Value>(graph)};
+  Scope scope{graph, &module_, false, true, 0, NodeMap<Value>(graph)};
   std::vector<Value> inputs;
   for (const Node* node : graph.placeholders()) {
     inputs.push_back(fresh_slot(nullptr));
@@ -47,8 +47,8 @@ PlanCompiler::Value PlanCompiler::compile_node(Scope& scope, const Node& node) {
   try {
     switch (node.op()) {
       case Op::get_attr: return compile_attribute(scope, node);
-      case Op::call_function: return compile_function(scope, node);
-      case Op::call_method: return compile_method(scope, node);
+      case Op::call_function:
+      case Op::call_method: return compile_call(scope, node);
       default: return compile_module(scope, node);
     }
   } catch (const Error& error) {
@@ -73,9 +73,9 @@ PlanCompiler::Value PlanCompiler::compile_attribute(Scope& scope, const Node& no
 }
 
 PlanCompiler::Value PlanCompiler::compile_body(Scope& scope, const Node& node, std::shared_ptr<const Graph> body,
-                                               const torch::nn::Module* root, bool normalized) {
+                                               const torch::nn::Module* root) {
   const std::vector<Value> inputs = bind_body_inputs(scope, node, *body);
-  Scope inner{*body, root, true, false, scope.node_of(node), normalized, NodeMap<Value>(*body)};
+  Scope inner{*body, root, true, false, scope.node_of(node), NodeMap<Value>(*body)};
   program_->bodies.push_back(std::move(body));
   return compile_graph(inner, inputs);
 }

@@ -47,7 +47,6 @@ class PlanCompiler {
     bool is_body = false;
     bool is_top = false;
     std::uint32_t outer_node = 0;  ///< for a body: the node of the module's graph that it belongs to
-    bool normalized = false;       ///< targets are operators already
     NodeMap<Value> values;
     std::uint32_t node_of(const Node& node) const { return is_top ? node.id() : outer_node; }
   };
@@ -56,21 +55,18 @@ class PlanCompiler {
   Value compile_graph(Scope& scope, const std::vector<Value>& inputs);
   Value compile_node(Scope& scope, const Node& node);
   Value compile_attribute(Scope& scope, const Node& node);
-  Value compile_body(Scope& scope, const Node& node, std::shared_ptr<const Graph> body, const torch::nn::Module* root,
-                     bool normalized = false);
+  Value compile_body(Scope& scope, const Node& node, std::shared_ptr<const Graph> body, const torch::nn::Module* root);
   std::vector<Value> bind_body_inputs(Scope& scope, const Node& node, const Graph& body);
   void observe(Scope& scope, const Node& node);
   std::unique_ptr<const Plan::Code> finish(const Value& result);
 
   // plan_calls.cc: calls
-  Value compile_function(Scope& scope, const Node& node);
-  Value compile_method(Scope& scope, const Node& node);
-  Value compile_operator(Scope& scope, const Node& node, const TorchOperator& target);
+  Value compile_call(Scope& scope, const Node& node);
+  Value compile_operator(Scope& scope, const Node& node, const TorchOperator& target, ArgumentSpan args,
+                         KwargSpan kwargs);
   std::optional<Value> compile_packing(Scope& scope, const Node& node, const TorchOperator& pack,
                                        const std::vector<internal::Operand>& operands);
   Value compile_python(Scope& scope, const Node& node, const PythonFunction& function);
-  Value compile_packets(Scope& scope, const Node& node, const std::vector<Symbol>& packets);
-  Value compile_normalized(Scope& scope, const Node& node);
   bool take_element(Scope& scope, const Node& node, Value& element);
   Value compile_module(Scope& scope, const Node& node);
   Value compile_module_at(Scope& scope, const Node& node, const std::shared_ptr<torch::nn::Module>& module);

@@ -146,9 +146,7 @@ Operand PlanCompiler::operand(Scope& scope, const Argument& argument, const c10:
   if (const Node* node = argument.node_or_null()) return operand_of(scope.values[*node], type, repeat);
   if (names_nodes(argument)) return aggregate(scope, argument, type);
   if (type && has_type_variables(*type) && may_be_changed(argument)) return operand_of(to_value(scope, argument));
-  c10::IValue value = to_ivalue(argument, type);
-  if (type) coerce(value, *type, repeat);
-  return operand_of(constant(std::move(value)));
+  return operand_of(constant(to_ivalue(argument, type, {}, repeat)));
 }
 
 Step& PlanCompiler::step(Scope& scope, const Node& node, Step::Kind kind, const std::vector<Operand>& operands,

@@ -11,9 +11,10 @@
 #include <string>
 #include <unordered_map>
 
+#include <fxgraph/ir/target.h>
 #include <fxgraph/run/failure.h>
+#include <fxgraph/run/int_pow.h>
 #include <fxgraph/run/nested_graph.h>
-#include <fxgraph/run/tensor_methods.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 
@@ -177,6 +178,14 @@ IValue python_int(Args& args) {
   return args[0].isTensor() ? args[0].toTensor().item<std::int64_t>() : static_cast<std::int64_t>(as_double(args[0]));
 }
 
+// A bool counts as an int.
+at::Scalar number_of(const IValue& value) {
+  return value.isBool() ? at::Scalar(static_cast<std::int64_t>(value.toBool())) : value.toScalar();
+}
+
+// Of two ints: operators of LibTorch give a float, or round.
+IValue python_pow(Args& args) { return internal::int_pow(number_of(args[0]).toLong(), number_of(args[1]).toLong()); }
+
 // A float where one of the two is.
 IValue one_of(const Args& args, bool second) {
   const IValue& value = args[second ? 1 : 0];
@@ -231,6 +240,11 @@ const std::vector<PythonFunction>& functions() {
       {"builtins.bool", {"x"}, [](Args& args) { return IValue(truth(args[0])); }},
       {"operator.not_", {"a"}, [](Args& args) { return IValue(!truth(args[0])); }},
       {"operator.truth", {"a"}, [](Args& args) { return IValue(truth(args[0])); }},
+      {"operator.pow", {"a", "b"}, python_pow},
+      {"operator.ipow", {"a", "b"}, python_pow},
+      {"operator.pos", {"a"}, [](Args& args) { return IValue(number_of(args[0])); }},
+      {"operator.inv", {"a"}, [](Args& args) { return IValue(~number_of(args[0]).toLong()); }},
+      {"operator.invert", {"a"}, [](Args& args) { return IValue(~number_of(args[0]).toLong()); }},
       {"operator.is_", {"a", "b"}, [](Args& args) { return IValue(args[0].is(args[1])); }},
       {"operator.is_not", {"a", "b"}, [](Args& args) { return IValue(!args[0].is(args[1])); }},
       {"torch._assert", {"condition", "message"}, python_assert, 1},
@@ -264,65 +278,11 @@ const std::unordered_map<Symbol, const PythonFunction*>& function_index() {
     auto* map = new std::unordered_map<Symbol, const PythonFunction*>;
     for (const PythonFunction& function : functions()) map->emplace(Symbol(function.target), &function);
     for (const PythonFunction& function : higher_order_functions()) map->emplace(Symbol(function.target), &function);
-    for (const PythonFunction& function : tensor_methods()) map->emplace(Symbol(function.target), &function);
     map->emplace(Symbol("getattr"), map->at(Symbol("builtins.getattr")));
     map->emplace(Symbol("len"), map->at(Symbol("builtins.len")));
     return map;
   }();
   return index;
-}
-
-// Python's operators and the operators that they are on tensors and on numbers.
-struct OperatorName {
-  const char* python;
-  std::vector<const char*> packets;
-};
-const std::vector<OperatorName>& operator_names() {
-  static const auto& table = *new std::vector<OperatorName>{
-      {"add", {"aten::add"}},
-      {"sub", {"aten::sub"}},
-      {"mul", {"aten::mul"}},
-      {"truediv", {"aten::div"}},
-      {"floordiv", {"aten::floor_divide", "aten::floordiv"}},
-      {"mod", {"aten::remainder"}},
-      {"pow", {"fxgraph::int_pow", "aten::pow"}},
-      {"matmul", {"aten::matmul"}},
-      {"neg", {"aten::neg"}},
-      {"pos", {"aten::positive"}},
-      {"abs", {"aten::abs", "prim::abs"}},
-      {"invert", {"aten::bitwise_not"}},
-      {"and_", {"aten::bitwise_and", "aten::__and__"}},
-      {"or_", {"aten::bitwise_or", "aten::__or__"}},
-      {"xor", {"aten::bitwise_xor", "aten::__xor__"}},
-      {"lshift", {"aten::__lshift__"}},
-      {"rshift", {"aten::__rshift__"}},
-      {"lt", {"aten::lt"}},
-      {"le", {"aten::le"}},
-      {"gt", {"aten::gt"}},
-      {"ge", {"aten::ge"}},
-      {"eq", {"aten::eq"}},
-      {"ne", {"aten::ne"}},
-      {"is_", {"aten::__is__"}},
-      {"is_not", {"aten::__isnot__"}},
-      {"not_", {"aten::__not__"}},
-      {"contains", {"aten::__contains__"}},
-      {"iadd", {"aten::add_", "aten::add"}},
-      {"isub", {"aten::sub_", "aten::sub"}},
-      {"imul", {"aten::mul_", "aten::mul"}},
-      {"itruediv", {"aten::div_", "aten::div"}},
-      {"ifloordiv", {"aten::floor_divide_", "aten::floordiv"}},
-      {"imod", {"aten::remainder_", "aten::remainder"}},
-      {"ipow", {"fxgraph::int_pow", "aten::pow_", "aten::pow"}},
-      {"iand", {"aten::__iand__", "aten::__and__"}},
-      {"ior", {"aten::__ior__", "aten::__or__"}},
-      {"ixor", {"aten::__ixor__", "aten::__xor__"}},
-  };
-  return table;
-}
-
-std::vector<Symbol> existing(const std::string& packet) {
-  if (torch_overloads(packet).empty()) return {};
-  return {Symbol(packet)};
 }
 
 }  // namespace
@@ -335,48 +295,11 @@ IValue PythonFunction::call(Args& args) const {
   return function(args);
 }
 
-const PythonFunction* find_python_function(Symbol target) {
-  const auto found = function_index().find(target);
-  return found == function_index().end() || target.view().front() == '.' ? nullptr : found->second;
-}
-
-const PythonFunction* find_python_method(Symbol method) {
-  const Symbol name = Symbol::find("." + method.str());
-  const auto found = function_index().find(name);
-  return name.empty() || found == function_index().end() ? nullptr : found->second;
-}
-
-std::vector<Symbol> packets_of_function(Symbol target) {
-  const std::string_view text = target.view();
-  if (text.find("::") != std::string_view::npos) return existing(target.str());
-  if (text.starts_with("operator.")) {
-    for (const OperatorName& name : operator_names()) {
-      if (text.substr(9) == name.python) return {name.packets.begin(), name.packets.end()};
-    }
-  }
-  static constexpr std::pair<std::string_view, const char*> kOfOtherNames[] = {
-      {"torch.sym_min", "prim::min"},     {"torch.sym_max", "prim::max"},
-      {"torch.sym_float", "aten::Float"}, {"torch.sym_int", "aten::Int"},
-      {"torch.sym_not", "aten::__not__"}, {"torch._C._set_grad_enabled", "aten::set_grad_enabled"}};
-  for (const auto& [name, packet] : kOfOtherNames) {
-    if (text == name) return existing(packet);
-  }
-  // What Python makes of it is not what the operator of that name gives.
-  if (find_python_function(target)) return {};
-  if (text.starts_with("torch.") && text.find('.', 6) == std::string_view::npos)
-    return existing("aten::" + target.str().substr(6));
-  return {};
-}
-
-std::vector<Symbol> packets_of_method(Symbol method) {
-  const std::string name = method.str();
-  if (name == "unique" || name == "unique_consecutive") return {};  // as above
-  if (std::vector<Symbol> packets = existing("aten::" + name); !packets.empty()) return packets;
-  return existing("prim::" + name);
-}
-
-std::vector<Symbol> packets_of(const Node& call) {
-  return call.is(Op::call_method) ? packets_of_method(call.target()) : packets_of_function(call.target());
+const PythonFunction* find_python_function(Op op, Symbol target) {
+  const bool method = op == Op::call_method;
+  const Symbol name = method ? Symbol::find("." + target.str()) : canonical_target(target);
+  const auto found = name.empty() ? function_index().end() : function_index().find(name);
+  return found == function_index().end() || (name.view().front() == '.') != method ? nullptr : found->second;
 }
 
 }  // namespace fx

@@ -1,5 +1,4 @@
-// Calls that FX writes by their Python names: `operator.getitem`, `torch._assert`, `builtins.getattr`, `operator.add`,
-// tensor methods. Some are functions here, the others stand for operators whose overload the values decide.
+// Functions of Python that no operator is: `operator.getitem`, `torch._assert`, `builtins.getattr`.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -23,17 +22,7 @@ struct PythonFunction {
   c10::IValue call(std::vector<c10::IValue>& args) const;
 };
 
-/// The function for a call_function target, or null.
-const PythonFunction* find_python_function(Symbol target);
-/// The function for a call_method target, or null.
-const PythonFunction* find_python_method(Symbol method);
-
-/// The operator packets that a call_function target may stand for, in the order to try; empty when it is none:
-/// `operator.iadd` -> aten::add_, aten::add; `torch.relu` -> aten::relu; `aten::add` -> itself.
-std::vector<Symbol> packets_of_function(Symbol target);
-/// The same for a call_method target.
-std::vector<Symbol> packets_of_method(Symbol method);
-/// The same for what a node calls.
-std::vector<Symbol> packets_of(const Node& call);
+/// The function for a target, or null. Asked for what is no operator.
+const PythonFunction* find_python_function(Op op, Symbol target);
 
 }  // namespace fx

@@ -254,7 +254,8 @@ IValue container_to_ivalue(const Argument& argument, const TypePtr& type,
 
 }  // namespace
 
-IValue to_ivalue(const Argument& argument, const TypePtr& type, const std::function<IValue(Node&)>& node_value) {
+IValue to_ivalue(const Argument& argument, const TypePtr& type, const std::function<IValue(Node&)>& node_value,
+                 int repeat) {
   IValue value;
   switch (argument.kind()) {
     case ArgumentKind::none: return value;
@@ -275,7 +276,7 @@ IValue to_ivalue(const Argument& argument, const TypePtr& type, const std::funct
       throw Error(ErrorKind::unsupported, "cannot run the Python object " + std::string(argument.as_string()));
     default: value = container_to_ivalue(argument, type, node_value);
   }
-  if (type) coerce(value, *type);
+  if (type) coerce(value, *type, repeat);
   return value;
 }
 

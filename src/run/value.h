@@ -32,10 +32,10 @@ Device to_device(const c10::Device& device);
 /// @}
 
 /// The value that `argument` stands for; nodes in it are looked up with `node_value`. `type`, when given, is what an
-/// operator expects there, see coerce(). Slices and `...` become values that only indexing understands. Throws
-/// Error(unsupported) for an opaque Python object, Error(invalid_argument) for a node without `node_value`.
+/// operator expects there, see coerce(), as is `repeat`. Slices and `...` become values that only indexing understands.
+/// Throws Error(unsupported) for an opaque Python object, Error(invalid_argument) for a node without `node_value`.
 c10::IValue to_ivalue(const Argument& argument, const c10::TypePtr& type = nullptr,
-                      const std::function<c10::IValue(Node&)>& node_value = {});
+                      const std::function<c10::IValue(Node&)>& node_value = {}, int repeat = 1);
 
 /// The argument that stands for `value`: a number, string, device, None, or a list, tuple or dict of such. `type`, when
 /// given, tells an int from a dtype, layout or memory format (LibTorch passes those as ints). Nothing for tensors and

@@ -11,7 +11,7 @@
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
-#include <fxgraph/run/call_target.h>
+#include <fxgraph/run/call.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/brief_errors.h>
@@ -150,13 +150,9 @@ class ShapeProp::Runner : public Interpreter {
   /// other calls, and where data tells the shape.
   std::optional<Value> ask_engine(Op kind, const Target& target, const Args& args, const Kwargs& kwargs) {
     static thread_local internal::ShapeEngine engine;
-    const CallTarget resolved = resolve_call(kind, target);
-    if (resolved.function || (!resolved.op && resolved.packets.empty())) return std::nullopt;
-    const CallValues call{args, kwargs};
-    const TorchOperator* op = resolved.op ? resolved.op : pick_overload(resolved.packets, call);
     torch::jit::Stack stack;
-    if (!op || !op->handle || !bind_values(*op->schema, call, &stack) || !std::ranges::all_of(stack, is_meta))
-      return std::nullopt;
+    const TorchOperator* op = bind_call(kind, target, {args, kwargs}, stack);
+    if (!op || !op->handle || !std::ranges::all_of(stack, is_meta)) return std::nullopt;
     internal::OpRecord& record = engine.operators().find(*op->handle);
     if (!record.takes_tensors || !record.all_results_are_tensors || record.results.empty() ||
         stack.size() != record.arguments.size() || internal::depends_on_data(record, stack.data()))

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/run/operators.h>
-#include <fxgraph/run/python_calls.h>
 
 namespace fx::internal {
 
@@ -19,15 +19,13 @@ using Dropped = std::optional<std::pair<const Node*, std::string>>;
 
 /// True when an overload says that its result may share storage.
 bool says_that_it_aliases(const Node& node) {
-  const auto says = [](const TorchOperator* op) {
-    return std::ranges::any_of(op->schema->returns(),
-                               [](const c10::Argument& result) { return result.alias_info() != nullptr; });
+  const auto says = [](const OperatorSchema* schema) {
+    return std::ranges::any_of(schema->returns, [](const SchemaReturn& result) { return !result.alias.empty(); });
   };
-  if (const TorchOperator* op = find_torch_operator(node.target())) return says(op);
-  const std::vector<Symbol> packets = packets_of(node);
-  if (packets.empty()) return true;  // getitem and the like: they become operators that say so
-  return std::ranges::any_of(packets,
-                             [&](Symbol packet) { return std::ranges::any_of(torch_overloads(packet), says); });
+  const std::vector<const OperatorSchema*>& several = candidate_overloads(node.op(), node.target());
+  if (!several.empty()) return std::ranges::any_of(several, says);
+  const Call call = call_of(node);
+  return !call || says(&call.schema());  // getitem and the like: they become operators that say so
 }
 
 class KeptEffects {

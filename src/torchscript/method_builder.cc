@@ -1,16 +1,16 @@
 #include <fxgraph/torchscript/method_builder.h>
 
 #include <torch/csrc/jit/frontend/schema_matching.h>
-#include <torch/csrc/jit/frontend/script_type_parser.h>
 
 #include <algorithm>
 #include <unordered_map>
 
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/operators.h>
-#include <fxgraph/run/python_calls.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/executor_rewrites.h>
@@ -70,7 +70,7 @@ class MethodBuilder {
       case Op::get_attr: return define(node, attribute(node.target().str()));
       case Op::call_module: return define(node, call_module(node));
       case Op::call_function: return define(node, call_function(node));
-      case Op::call_method: return define(node, call_packets(node, packets_of_method(node.target())));
+      case Op::call_method: return define(node, call_python(node));
       case Op::output: return return_value(node.arg(0));
     }
   }
@@ -113,11 +113,9 @@ class MethodBuilder {
                       "in between");
     const c10::FunctionSchema& schema = forward->getSchema();
     std::vector<NamedValue> args = {NamedValue(module)};
-    const auto type_of = [&](std::size_t i) {
-      return i < schema.arguments().size() ? schema.arguments()[i].type() : nullptr;
-    };
-    for (const Argument& arg : node.args()) args.push_back(named({}, arg, type_of(args.size())));
-    const jit::MatchedSchema matched = jit::matchSchema(schema, no_source(), *built_, args, keywords(node, schema));
+    add_positional(args, node.args(), schema);
+    const jit::MatchedSchema matched =
+        jit::matchSchema(schema, no_source(), *built_, args, keywords(node.kwargs(), schema));
     jit::Node* call = built_->insertNode(built_->create(c10::prim::CallMethod, matched.inputs));
     call->s_(c10::attr::name, method);
     call->output()->setType(matched.return_types.at(0));
@@ -134,8 +132,18 @@ class MethodBuilder {
     const NamedValueOf value_of = [this](const Argument& value) { return named({}, value, nullptr); };
     if (Value* called = build_nested_call(*built_, node.target(), node.args(), value_of)) return called;
     if (Value* power = build_int_pow(*built_, node, value_of)) return power;
-    if (const TorchOperator* op = find_torch_operator(node.target())) return call_schema(node, *op->schema);
-    return call_packets(node, script_packets(node.target()));
+    if (const TorchOperator* op = find_torch_operator(node.target())) return call_schema({node}, *op->schema);
+    return call_python(node);
+  }
+
+  // fx::Call knows the operator and its arguments. Its overload, and whether Python's operators are those of numbers,
+  // is TorchScript's choice: here the types of all values are known.
+  Value* call_python(const Node& node) {
+    const std::vector<fx::Symbol> packets = script_packets(node);
+    const bool is_of_numbers = node.target().view().starts_with("operator.") && !packets.empty();
+    const Call call = is_of_numbers ? Call() : call_of(node);
+    if (!call.is_translated()) return call_packets({node}, packets);
+    return call_packets({node, call.args(), call.kwargs()}, {fx::Symbol(packet_of(call.schema().target.view()))});
   }
 
   // `if not condition: raise AssertionError(message)`
@@ -155,42 +163,40 @@ class MethodBuilder {
     return none;
   }
 
-  Value* call_schema(const Node& node, const c10::FunctionSchema& schema) {
-    if (Value* value = call_with_number(node, schema)) return value;
-    if (Value* value = arithmetic_with_bool(node, schema)) return value;
-    const c10::FunctionSchema* other = overload_without_bools(node, schema, is_bool);
-    return call_exactly(node, other ? *other : schema);
+  Value* call_schema(const Given& given, const c10::FunctionSchema& schema) {
+    if (Value* value = call_with_number(given, schema)) return value;
+    if (Value* value = arithmetic_with_bool(given, schema)) return value;
+    const c10::FunctionSchema* other = overload_without_bools(given, schema, is_bool);
+    return call_exactly(given, other ? *other : schema);
   }
 
-  Value* call_exactly(const Node& node, const c10::FunctionSchema& schema) {
+  Value* call_exactly(const Given& given, const c10::FunctionSchema& schema) {
     std::vector<NamedValue> args;
-    const auto type_of = [&](std::size_t i) {
-      return i < schema.arguments().size() ? schema.arguments()[i].type() : nullptr;
-    };
-    for (const Argument& arg : node.args()) args.push_back(named({}, arg, type_of(args.size())));
-    std::vector<NamedValue> kwargs = keywords(node, schema);
+    add_positional(args, given.args, schema);
+    std::vector<NamedValue> kwargs = keywords(given.kwargs, schema);
     // The dtype of a bool, which the number in its place does not tell.
     static const Symbol kFull("aten::full");
-    if (schema.name() == kFull.view() && node.args().size() > 1 && is_bool(node.arg(1)) && !node.kwarg("dtype"))
+    const ArgumentSpan all = given.args;
+    if (schema.name() == kFull.view() && all.size() > 1 && is_bool(all[1]) && !given.kwargs.find("dtype"))
       kwargs.emplace_back("dtype", static_cast<std::int64_t>(at::kBool));
-    return emit(node, schema, jit::matchSchema(schema, no_source(), *built_, args, kwargs));
+    return emit(given.node, schema, jit::matchSchema(schema, no_source(), *built_, args, kwargs));
   }
 
   // TorchScript's interpreter makes a Scalar of a constant tensor without dimensions here, which for bools it has not.
   // As a number it gives the same values, and a bool of another type than itself only for bools, which the tensor's
   // type mends.
-  Value* arithmetic_with_bool(const Node& node, const c10::FunctionSchema& schema) {
+  Value* arithmetic_with_bool(const Given& given, const c10::FunctionSchema& schema) {
     const std::string& name = schema.name();
     const bool keeps_type = name == "aten::add" || name == "aten::sub" || name == "aten::mul";
     if ((!keeps_type && name != "aten::div") || schema.arguments().size() < 2) return nullptr;
     if (schema.overload_name() != "Tensor" && schema.overload_name() != "Scalar") return nullptr;
-    const Argument* other = given_for(node, schema, 1);
+    const Argument* other = given.for_parameter(schema, 1);
     const TorchOperator* scalar = find_torch_operator(fx::Symbol(name + ".Scalar"));
-    if (!other || !is_bool(*other) || !scalar || node.args().empty() || is_bool(node.arg(0))) return nullptr;
-    Value* result = call_exactly(node, *scalar->schema);
+    if (!other || !is_bool(*other) || !scalar || given.args.empty() || is_bool(given.args[0])) return nullptr;
+    Value* result = call_exactly(given, *scalar->schema);
     if (!keeps_type) return result;
     return jit::emitBuiltinCall(no_source(), *built_, c10::aten::type_as,
-                                {NamedValue(result), named({}, node.arg(0), nullptr)}, {});
+                                {NamedValue(result), named({}, given.args[0], nullptr)}, {});
   }
 
   const std::function<bool(const Argument&)> is_bool = [this](const Argument& arg) {
@@ -199,26 +205,26 @@ class MethodBuilder {
   };
 
   // A number for a tensor has no say in the type of the result. As the tensor that TorchScript makes of it, it would.
-  Value* call_with_number(const Node& node, const c10::FunctionSchema& schema) {
+  Value* call_with_number(const Given& given, const c10::FunctionSchema& schema) {
     const auto is_number = [this](const Argument& arg) {
       const Value* value = arg.is_node() ? values_[arg.node()] : nullptr;
       return arg.is_int() || arg.is_float() || (value && value->type()->isSubtypeOf(*c10::NumberType::get()));
     };
-    const std::size_t given = node.args().size();
-    if (schema.overload_name() != "Tensor" || given < 2 || schema.arguments().size() < 2 ||
+    const ArgumentSpan args = given.args;
+    if (schema.overload_name() != "Tensor" || args.size() < 2 || schema.arguments().size() < 2 ||
         !schema.arguments()[1].type()->isSubtypeOf(*c10::TensorType::get()))
       return nullptr;
     const fx::Symbol packet(schema.name());
-    if (is_number(node.args()[1]) && !is_number(node.args()[0])) {
+    if (is_number(args[1]) && !is_number(args[0])) {
       const TorchOperator* scalar = find_torch_operator(fx::Symbol(schema.name() + ".Scalar"));
-      return scalar ? call_packets(node, {packet}) : nullptr;
+      return scalar ? call_packets(given, {packet}) : nullptr;
     }
-    if (!is_number(node.args()[0])) return nullptr;
-    if (given != 2 || !node.kwargs().empty())
+    if (!is_number(args[0])) return nullptr;
+    if (args.size() != 2 || !given.kwargs.empty())
       throw Error(ErrorKind::unsupported,
                   "TorchScript takes its first operand, a number, for a tensor, which has a say in "
                   "the type of the result; multiply by alpha in a call of its own");
-    const NamedValue left = named({}, node.args()[0], nullptr), right = named({}, node.args()[1], nullptr);
+    const NamedValue left = named({}, args[0], nullptr), right = named({}, args[1], nullptr);
     return build_reflected(*built_, packet, left.value(*built_), right.value(*built_));
   }
 
@@ -246,11 +252,11 @@ class MethodBuilder {
   }
 
   // The first overload that takes these values as what it expects; null when none does.
-  Value* call_first_fitting(const Node& node, const std::vector<const TorchOperator*>& overloads) {
-    for (const TorchOperator* op : numbers_first(node, overloads, is_bool)) {
+  Value* call_first_fitting(const Given& given, const std::vector<const TorchOperator*>& overloads) {
+    for (const TorchOperator* op : numbers_first(given, overloads, is_bool)) {
       const jit::Node* before = built_->return_node()->prev();
       try {
-        return call_schema(node, *op->schema);
+        return call_schema(given, *op->schema);
       } catch (const Error&) {
         throw;
       } catch (const std::exception&) {
@@ -260,8 +266,8 @@ class MethodBuilder {
     return nullptr;
   }
 
-  bool takes_tensors(const Node& node) const {
-    return std::ranges::any_of(node.args(), [this](const Argument& argument) {
+  bool takes_tensors(ArgumentSpan args) const {
+    return std::ranges::any_of(args, [this](const Argument& argument) {
       const Value* value = argument.is_node() ? values_[argument.node()] : nullptr;
       return value && value->type()->isSubtypeOf(*c10::TensorType::get());
     });
@@ -269,16 +275,16 @@ class MethodBuilder {
 
   // The first packet with an overload that takes these values. TorchScript makes tensors of numbers where there is an
   // operator of tensors: those of numbers are the last ones.
-  Value* call_packets(const Node& node, std::vector<fx::Symbol> packets) {
+  Value* call_packets(const Given& given, std::vector<fx::Symbol> packets) {
     if (packets.empty()) throw Error(ErrorKind::unsupported, "TorchScript has no operator of that name");
-    if (!takes_tensors(node)) std::ranges::reverse(packets);
+    if (!takes_tensors(given.args)) std::ranges::reverse(packets);
     for (const fx::Symbol packet : packets) {
       const std::vector<const TorchOperator*>& overloads = torch_overloads(packet);
       if (overloads.empty()) continue;
       std::vector<NamedValue> args, kwargs;
-      for (const Argument& arg : node.args()) args.push_back(named({}, arg, nullptr));
-      for (const auto& [name, value] : node.kwargs()) kwargs.push_back(named(name.str(), value, nullptr));
-      if (node.args().size() == 2 && kwargs.empty()) {
+      for (const Argument& arg : given.args) args.push_back(named({}, arg, nullptr));
+      for (const auto& [name, value] : given.kwargs) kwargs.push_back(named(name.str(), value, nullptr));
+      if (args.size() == 2 && kwargs.empty()) {
         if (Value* value = build_reflected(*built_, packet, args[0].value(*built_), args[1].value(*built_)))
           return value;
       }
@@ -287,15 +293,16 @@ class MethodBuilder {
       const jit::Node* before = built_->return_node()->prev();
       try {
         const auto [index, matched] = jit::matchSchemas(schemas, no_source(), *built_, args, kwargs);
-        if (bools_for_numbers(node, *schemas[index], is_bool).empty()) return emit(node, *schemas[index], matched);
+        if (bools_for_numbers(given, *schemas[index], is_bool).empty())
+          return emit(given.node, *schemas[index], matched);
         // Since 2.x it makes the bool a number, which has another say in the type of the result.
         forget_behind(before);
-        if (Value* value = call_first_fitting(node, overloads)) return value;
+        if (Value* value = call_first_fitting(given, overloads)) return value;
       } catch (const Error&) {
         throw;
       } catch (const std::exception&) {
         // What has a type only where it stands, such as an empty list.
-        if (Value* value = call_first_fitting(node, overloads)) return value;
+        if (Value* value = call_first_fitting(given, overloads)) return value;
         if (packet == packets.back()) throw;
       }
     }
@@ -304,9 +311,15 @@ class MethodBuilder {
 
   // ── Arguments ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  std::vector<NamedValue> keywords(const Node& node, const c10::FunctionSchema& schema) {
+  void add_positional(std::vector<NamedValue>& args, ArgumentSpan values, const c10::FunctionSchema& schema) {
+    const auto& wanted = schema.arguments();
+    for (const Argument& value : values)
+      args.push_back(named({}, value, args.size() < wanted.size() ? wanted[args.size()].type() : nullptr));
+  }
+
+  std::vector<NamedValue> keywords(KwargSpan values, const c10::FunctionSchema& schema) {
     std::vector<NamedValue> kwargs;
-    for (const auto& [name, value] : node.kwargs()) {
+    for (const auto& [name, value] : values) {
       auto index = schema.argumentIndexWithName(name.str());
       std::string keyword = index ? name.str() : script_variable(name.view());  // as an input's name was written
       if (!index) index = schema.argumentIndexWithName(keyword);
@@ -378,23 +391,9 @@ class MethodBuilder {
 
 }  // namespace
 
-c10::TypePtr parse_annotation(std::string_view annotation) {
-  std::string text(annotation);
-  for (const std::string_view prefix : {"torch.", "typing."}) {
-    for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix))
-      text.erase(at, prefix.size());
-  }
-  try {
-    return jit::ScriptTypeParser().parseType(text);
-  } catch (const std::exception&) {
-    return c10::TensorType::get();  // a Python class: whatever it was, tensors are what programs take
-  }
-}
-
 std::shared_ptr<torch::jit::Graph> build_method(const fx::Graph& graph, const c10::ClassTypePtr& self_type,
                                                 const MethodOf& method_of) {
-  const std::optional<Graph> plain = methods_as_functions(graph);
-  return MethodBuilder(plain ? *plain : graph, self_type, method_of).build();
+  return MethodBuilder(graph, self_type, method_of).build();
 }
 
 }  // namespace fx::internal

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include <fxgraph/ir/graph.h>
 
@@ -21,10 +20,6 @@ using MethodOf = std::function<std::string(const std::string& path)>;
 /// values. Throws Error(unsupported) that names the node for what TorchScript cannot say.
 std::shared_ptr<torch::jit::Graph> build_method(const fx::Graph& graph, const c10::ClassTypePtr& self_type,
                                                 const MethodOf& method_of);
-
-/// Reads a TorchScript type annotation (`Tensor`, `torch.Tensor`, `Optional[int]`, `List[Tensor]`); Tensor when it is
-/// none.
-c10::TypePtr parse_annotation(std::string_view annotation);
 
 /// Emits Python's `base[index]`. `emit(name, inputs…)` semantics as for operators.
 torch::jit::Value* build_getitem(torch::jit::Graph& graph, torch::jit::Value* base, const Argument& index,

@@ -1,15 +1,17 @@
 #include <fxgraph/torchscript/script_schemas.h>
 
+#include <torch/csrc/jit/frontend/script_type_parser.h>
+
 #include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include <fxgraph/export/input_notes.h>
+#include <fxgraph/ops/call.h>
+#include <fxgraph/ops/python_target.h>
 #include <fxgraph/run/operators.h>
-#include <fxgraph/run/python_calls.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
-#include <fxgraph/torchscript/method_builder.h>
 
 namespace fx::internal {
 
@@ -40,6 +42,20 @@ void of_several_types(const std::string& what) {
                   "program as .pt2");
 }
 
+// `Tensor`, `torch.Tensor`, `Optional[int]`, `List[Tensor]`; Tensor when it is no type of TorchScript.
+static c10::TypePtr parse_annotation(std::string_view annotation) {
+  std::string text(annotation);
+  for (const std::string_view prefix : {"torch.", "typing."}) {
+    for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix))
+      text.erase(at, prefix.size());
+  }
+  try {
+    return torch::jit::ScriptTypeParser().parseType(text);
+  } catch (const std::exception&) {
+    return c10::TensorType::get();  // a Python class: whatever it was, tensors are what programs take
+  }
+}
+
 // TorchScript takes what has no type for a tensor; with a number for its default it would be read without that. As in
 // Python's older spelling, a type whose default is None is optional.
 static c10::TypePtr with_default(c10::TypePtr type, const Argument& standard) {
@@ -60,57 +76,63 @@ c10::TypePtr input_type(const Node& node) {
   return type ? type : c10::TensorType::get();
 }
 
-const Argument* given_for(const Node& node, const c10::FunctionSchema& schema, std::size_t i) {
-  return i < node.args().size() ? &node.args()[i] : node.kwarg(schema.arguments()[i].name());
+const Argument* Given::for_parameter(const c10::FunctionSchema& schema, std::size_t i) const {
+  return i < args.size() ? &args[i] : kwargs.find(fx::Symbol(schema.arguments()[i].name()));
 }
 
-std::vector<fx::Symbol> script_packets(fx::Symbol function) {
+std::vector<fx::Symbol> script_packets(const Node& node) {
   constexpr const char* kOfNumbers[][2] = {{"builtins.len", "aten::len"},
                                            {"math.sqrt", "aten::sqrt"},
                                            {"math.log", "aten::log"},
                                            {"math.trunc", "aten::Int"}};
   for (const auto& [name, packet] : kOfNumbers) {
-    if (function == name) return {fx::Symbol(packet)};
+    if (node.is(Op::call_function) && node.target() == name) return {fx::Symbol(packet)};
   }
-  std::vector<fx::Symbol> packets = packets_of_function(function);
-  std::erase(packets, "fxgraph::int_pow");  // build_int_pow's
+  // They take the tensor elsewhere than first.
+  if (node.is(Op::call_method) && (node.target() == "where" || node.target() == "polygamma")) return {};
+  if (node.is(Op::call_function) && !target_info(node.target()).overloads->empty())
+    return {fx::Symbol(packet_of(node.target().view()))};
+  const PythonTarget& known = python_target(node.op(), node.target());
+  if (!known.op) return candidate_packets(node.op(), node.target());
+  std::vector<fx::Symbol> packets = {fx::Symbol(known.op->packet)};
+  if (!known.op->numbers.empty()) packets.emplace_back(known.op->numbers);
   return packets;
 }
 
-std::vector<bool> bools_for_numbers(const Node& node, const c10::FunctionSchema& schema,
+std::vector<bool> bools_for_numbers(const Given& given, const c10::FunctionSchema& schema,
                                     const std::function<bool(const Argument&)>& is_bool) {
   std::vector<bool> bools(schema.arguments().size());
   for (std::size_t i = 0; i < bools.size(); ++i) {
-    const Argument* given = given_for(node, schema, i);
-    bools[i] = given && is_bool(*given) && is_number(*schema.arguments()[i].type());
+    const Argument* value = given.for_parameter(schema, i);
+    bools[i] = value && is_bool(*value) && is_number(*schema.arguments()[i].type());
   }
   return std::ranges::find(bools, true) == bools.end() ? std::vector<bool>() : bools;
 }
 
-std::vector<const TorchOperator*> numbers_first(const Node& node, std::vector<const TorchOperator*> overloads,
+std::vector<const TorchOperator*> numbers_first(const Given& given, std::vector<const TorchOperator*> overloads,
                                                 const std::function<bool(const Argument&)>& is_bool) {
   std::ranges::stable_partition(overloads, [&](const TorchOperator* op) {
     const c10::FunctionSchema& schema = *op->schema;
     if (schema.overload_name() == "Tensor") return true;
     for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
-      const Argument* given = given_for(node, schema, i);
-      if (given && is_bool(*given) && is_tensor(*schema.arguments()[i].type())) return false;
+      const Argument* value = given.for_parameter(schema, i);
+      if (value && is_bool(*value) && is_tensor(*schema.arguments()[i].type())) return false;
     }
     return true;
   });
   return overloads;
 }
 
-const c10::FunctionSchema* overload_without_bools(const Node& node, const c10::FunctionSchema& schema,
+const c10::FunctionSchema* overload_without_bools(const Given& given, const c10::FunctionSchema& schema,
                                                   const std::function<bool(const Argument&)>& is_bool) {
-  const std::vector<bool> bools = bools_for_numbers(node, schema, is_bool);
+  const std::vector<bool> bools = bools_for_numbers(given, schema, is_bool);
   if (bools.empty()) return nullptr;
   const auto fits = [&](const c10::FunctionSchema& other) {
     if (other.arguments().size() != bools.size()) return false;
     for (std::size_t i = 0; i < bools.size(); ++i) {
       const c10::Argument &wanted = schema.arguments()[i], &found = other.arguments()[i];
       if (wanted.name() != found.name()) return false;
-      if (bools[i] ? !is_tensor(*found.type()) : *wanted.type() != *found.type() && given_for(node, schema, i))
+      if (bools[i] ? !is_tensor(*found.type()) : *wanted.type() != *found.type() && given.for_parameter(schema, i))
         return false;
     }
     return true;
@@ -132,34 +154,6 @@ void require_seen_writes(const Node& node, const c10::FunctionSchema& schema) {
                       "call of its own",
                   node.name());
   }
-}
-
-std::optional<Graph> methods_as_functions(const Graph& graph) {
-  const auto function_of = [](const Node& node) -> const char* {
-    if (!node.is(Op::call_method)) return nullptr;
-    return node.target() == "where" ? "torch.where" : node.target() == "polygamma" ? "torch.polygamma" : nullptr;
-  };
-  bool any = false;
-  for (const Node& node : graph.nodes()) any = any || function_of(node);
-  if (!any) return std::nullopt;
-  Graph plain = graph.clone();
-  for (Node& node : plain.nodes()) {
-    const char* function = function_of(node);
-    if (!function) continue;
-    std::vector<Argument> args = node.args().to_vector();
-    std::vector<NamedArgument> kwargs = node.kwargs().to_vector();
-    if (args.size() > 1) std::swap(args[0], args[1]);
-    if (args.size() == 1) {
-      const Symbol first(node.target() == "where" ? "condition" : "n");
-      const auto given = std::ranges::find(kwargs, first, &NamedArgument::name);
-      if (given == kwargs.end()) continue;
-      args.insert(args.begin(), given->value);
-      kwargs.erase(given);
-    }
-    node.set_args_kwargs(args, kwargs);
-    node.set_target(Op::call_function, function);
-  }
-  return plain;
 }
 
 }  // namespace fx::internal

@@ -5,7 +5,6 @@
 
 #include <exception>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,33 +27,36 @@ bool is_tensor(const c10::Type& type);
 /// that TorchScript has no type for, if it is used.
 c10::TypePtr input_type(const Node& placeholder);
 
-/// What the node gives for the parameter; null where its default stands.
-const Argument* given_for(const Node& node, const c10::FunctionSchema& schema, std::size_t i);
+/// What a node gives an operator: its own arguments, or what fx::Call makes of them.
+struct Given {
+  const Node& node;
+  ArgumentSpan args = node.args();
+  KwargSpan kwargs = node.kwargs();
 
-/// The packets of overloads by which TorchScript computes what Python's function does; empty where there is none.
-std::vector<fx::Symbol> script_packets(fx::Symbol function);
+  /// What is given for the parameter; null where its default stands.
+  const Argument* for_parameter(const c10::FunctionSchema& schema, std::size_t i) const;
+};
 
-/// For each argument of the schema, whether the node gives it a bool where a number is wanted; empty when it never
-/// does.
-std::vector<bool> bools_for_numbers(const Node& node, const c10::FunctionSchema& schema,
+/// The packets of overloads by which TorchScript computes what Python's function or method does, given the same
+/// arguments; empty where there is none. Python's operators have one for tensors and one for numbers.
+std::vector<fx::Symbol> script_packets(const Node& node);
+
+/// For each argument of the schema, whether it is given a bool where a number is wanted; empty when that is never so.
+std::vector<bool> bools_for_numbers(const Given& given, const c10::FunctionSchema& schema,
                                     const std::function<bool(const Argument&)>& is_bool);
 
 /// The overloads in the order to try them in: a bool is a number (`scatter(…, value=True)`) before it is a tensor
 /// (`src`), but for those that tell a tensor from a number by its type.
-std::vector<const TorchOperator*> numbers_first(const Node& node, std::vector<const TorchOperator*> overloads,
+std::vector<const TorchOperator*> numbers_first(const Given& given, std::vector<const TorchOperator*> overloads,
                                                 const std::function<bool(const Argument&)>& is_bool);
 
 /// TorchScript has no bool for a Scalar: the overload that takes tensors in the places of bools and is otherwise the
 /// same; null where there is none, and where no bool is given.
-const c10::FunctionSchema* overload_without_bools(const Node& node, const c10::FunctionSchema& schema,
+const c10::FunctionSchema* overload_without_bools(const Given& given, const c10::FunctionSchema& schema,
                                                   const std::function<bool(const Argument&)>& is_bool);
 
 /// Throws Error(unsupported) for an operator that writes to the tensors of a list and returns nothing: TorchScript
 /// takes the list for a value of its own, so that what is written counts as unseen.
 void require_seen_writes(const Node& node, const c10::FunctionSchema& schema);
-
-/// The graph with methods that take the tensor elsewhere than first (`x.where(condition, other)`) as the functions that
-/// they are; nothing where there are none.
-std::optional<Graph> methods_as_functions(const Graph& graph);
 
 }  // namespace fx::internal

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <fxgraph/ir/node_map.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/trace/same_program.h>
 #include <fxgraph/trace/second_call.h>
 #include <fxgraph/trace/session.h>
@@ -26,10 +26,9 @@ bool may_lie_in(const Node& value, const std::string& attribute) {
     open.pop_back();
     if (!seen.insert(node).second) continue;
     if (node->is(Op::get_attr) && node->target().view() == attribute) return true;
-    const OperatorSchema* schema = node->is(Op::call_function) ? find_schema(node->target()) : nullptr;
-    const auto may_be_forwarded = [](const SchemaArgument& argument) { return argument.hidden_alias; };
-    if (schema && !schema->traits.view && !schema->traits.writes &&
-        std::none_of(schema->arguments.begin(), schema->arguments.end(), may_be_forwarded))
+    const Call call = call_of(*node);
+    if (call && !call.schema().traits.view && !call.schema().traits.writes &&
+        std::ranges::none_of(call.schema().arguments, &SchemaArgument::hidden_alias))
       continue;
     for (const Node* input : node->all_input_nodes()) open.push_back(input);
   }
@@ -44,8 +43,8 @@ NodeMap<char> needed_beside_updates(const Graph& graph) {
     if (std::exchange(needed[node], 1) == 0) open.push_back(&node);
   };
   for (const Node& node : graph.nodes()) {
-    const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
-    if (node.is(Op::output) || (schema && schema->traits.writes)) need(node);
+    const Call call = call_of(node);
+    if (node.is(Op::output) || (call && call.schema().traits.writes)) need(node);
   }
   while (!open.empty()) {
     const Node* node = open.back();

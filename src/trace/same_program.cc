@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/schema.h>
 #include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {
@@ -127,10 +127,17 @@ std::vector<const Node*> SameProgram::effects(const Graph& graph, const std::vec
   return result;
 }
 
-// Whether the node's result lies in the memory of its first argument.
-bool is_forwarding(const Node& node) {
-  const OperatorSchema* schema = schema_of(node);
-  return !schema || schema->traits.view || schema->traits.writes || schema->traits.may_copy;
+// The first argument, where the node's result lies in its memory; else null.
+const Node* forwarded_argument(const Node& node) {
+  const Call call = call_of(node);
+  if (call) {
+    const OperatorTraits& traits = call.schema().traits;
+    if (!traits.view && !traits.writes && !traits.may_copy) return nullptr;
+  } else if (!node.is(Op::call_function)) {
+    return nullptr;
+  }
+  const ArgumentSpan args = call ? call.args() : node.args();
+  return args.empty() ? nullptr : args[0].node_or_null();
 }
 
 // Whether all that the node writes are tensors of the root, as statistics are; `path` is one of them.
@@ -139,8 +146,7 @@ bool SameProgram::writes_attribute(const Node& node, std::string& path) {
   for_each_written(node, [&](const Argument& written) {
     for_each_node(written, [&](const Node& target) {
       const Node* at = &target;
-      while (at->is(Op::call_function) && !at->args().empty() && at->arg(0).is_node() && is_forwarding(*at))
-        at = &at->arg(0).node();
+      while (const Node* before = forwarded_argument(*at)) at = before;
       all = all && at->is(Op::get_attr);
       if (at->is(Op::get_attr)) path = at->target().str();
     });

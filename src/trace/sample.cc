@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/brief_errors.h>
 #include <fxgraph/trace/tensor_memory.h>
@@ -25,10 +25,10 @@ bool is_slice(Symbol target, ArgumentSpan arguments) {
 }
 
 // Whether it returns its first argument, which it writes.
-bool is_write(const Node& call) {
-  const OperatorSchema* schema = call.is(Op::call_function) ? find_schema(call.target()) : nullptr;
-  return schema && !schema->arguments.empty() && schema->arguments[0].alias.writes && !schema->returns.empty() &&
-         schema->returns[0].alias.writes;
+bool is_write(const Node& node) {
+  const Call call = call_of(node);
+  return call && !call.schema().arguments.empty() && call.schema().arguments[0].alias.writes &&
+         !call.schema().returns.empty() && call.schema().returns[0].alias.writes;
 }
 
 // Ends a sample. Not an std::exception: programs that handle those are not to handle this.

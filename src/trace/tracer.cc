@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/trace/attempt.h>
 #include <fxgraph/trace/caller.h>
 
@@ -12,17 +12,18 @@ namespace fx {
 namespace {
 
 // By the declaration alone, as FX does: what a batch norm does to its statistics is not declared.
-void refuse_writes(Symbol target, ArgumentSpan args) {
-  const OperatorSchema* schema = find_schema(target);
-  if (!schema) return;
-  for (const SchemaArgument& argument : schema->arguments) {
+void refuse_writes(Node& node) {
+  const Call call = call_of(node);
+  if (!call) return;
+  for (const SchemaArgument& argument : call.schema().arguments) {
     if (!argument.alias.writes) continue;
-    const Node* node = args.empty() ? nullptr : args[0].node_or_null();
+    const Node* first = call.args().empty() ? nullptr : call.args()[0].node_or_null();
+    const std::string what = target_text(node.target()) + (first ? " on %" + first->name() : "");
+    node.graph().erase_node(node);
     throw Error(ErrorKind::trace,
-                target_text(target) + (node ? " on %" + node->name() : "") + " writes its argument `" +
-                    argument.name.str() +
+                what + " writes its argument `" + argument.name.str() +
                     "`, which check_mutable_operations forbids; use the operator that returns a new tensor",
-                node ? node->name() : "");
+                first ? first->name() : "");
   }
 }
 
@@ -44,8 +45,8 @@ bool Tracer::is_free_attribute(const std::string& path) const {
 }
 
 Node& Tracer::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) {
-  if (options_.check_mutable_operations && op == Op::call_function) refuse_writes(target, args);
   Node& node = graph_->create_node(op, target, args, kwargs, name);
+  if (options_.check_mutable_operations) refuse_writes(node);
   if (!name.empty()) named_.insert(&node);
   if (options_.record_stack_traces) node.meta().set(meta_key::kStackTrace, internal::stack_of_calls());
   return node;

@@ -206,7 +206,7 @@ TEST(RecordedAnalyses, NoOpsByTheirArguments) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   std::vector<Recorded> all;
   for (const Symbol target : builtin_targets()) {
-    const OperatorSchema& schema = *find_schema(target);
+    const OperatorSchema& schema = *find_overload(target);
     if (schema.arguments.empty() || !schema.arguments[0].type.is_tensor()) continue;
     Graph graph;
     Node& x = graph.placeholder("x");

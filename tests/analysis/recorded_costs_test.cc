@@ -19,7 +19,7 @@ TEST(RecordedCosts, CostsOfEveryOperator) {
   std::vector<Recorded> all;
   std::uint64_t seed = 0;
   for (const Symbol target : builtin_targets()) {
-    const OperatorSchema& schema = *find_schema(target);
+    const OperatorSchema& schema = *find_overload(target);
     std::ostringstream found;
     for (int round = 0; round < 12; ++round) {
       Random random(++seed);

@@ -11,7 +11,7 @@
 
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/export.h>
@@ -36,8 +36,8 @@ struct JitProgram {
       if (node->outputs().size() != 1) continue;
       const auto found = nodes.find(node->output()->debugName());
       if (found == nodes.end()) continue;
-      const OperatorSchema* schema = schema_of(*found->second);
-      if (schema && node->kind().toQualString() == packet_of(schema->target.view()))
+      const Call call = call_of(*found->second);
+      if (call && node->kind().toQualString() == packet_of(call.schema().target.view()))
         values.emplace(found->second, node->output());
     }
     std::size_t input = 1;

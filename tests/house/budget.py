@@ -47,7 +47,7 @@ RATCHETS = [
             r"|setQEngine)\s*\(|\bstd::signal\b", "a library leaves the process to its owner; src/process is the place",
             outside="src/(process|audit|cli|trace|retrace)/"),
     Ratchet("kinds of calls", r"\b(AtenCall|BoundCall|CallPlan|BatchCall|CostCall)\b", "what a node calls is an fx::Call"),
-    Ratchet("calls", r"\b(schema_of|overload_of|bound_argument|find_schema)\b", "ask fx::Call, which binds what a node calls",
+    Ratchet("calls", r"\b(schema_of|overload_of|bound_argument|find_schema)\b|\bfind_overload\([^()]*\btarget\(\)\)", "ask fx::Call, which binds what a node calls",
             outside="src/ops/"),
     Ratchet("aliases", r"\b(EffectIndex|ChangingStorages|KeptEffects)\b", "src/effects is the one analysis of aliases"),
     Ratchet("walks over aliases", r"\bfor_each_aliased_input\b", "src/effects is the one analysis of aliases", outside="src/effects/"),

@@ -3,49 +3,20 @@
 
 #include <gmock/gmock.h>
 
-#include <fstream>
-#include <sstream>
-
-#include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/error_of.h"
 #include "tests/support/short_graph.h"
+#include "tests/support/spellings.h"
 
 namespace fx::spellings_test {
 
 using testing::error_of;
 using ::testing::HasSubstr;
 
-struct Spelling {
-  std::string pattern;
-  Graph graph;
-  std::string root;
-};
-
-/// `pattern`, and on the next line `inputs | calls, one after the other | the one that is found`.
-Spelling read(const std::string& pattern, const std::string& line) {
-  const std::size_t first = line.find(" | "), last = line.rfind(" | ");
-  std::string text = "graph():\n";
-  std::istringstream inputs(line.substr(0, first));
-  for (std::string name; inputs >> name;) text += "    %" + name + " : = placeholder[target=" + name + "]\n";
-  std::string calls = line.substr(first + 3, last - first - 3);
-  for (std::size_t at; (at = calls.find(" ; ")) != std::string::npos;) calls.replace(at, 3, "\n    ");
-  const std::string root = line.substr(last + 3);
-  return {pattern, parse_graph(text + "    " + calls + "\n    return " + root + "\n"), root};
-}
-
-std::vector<Spelling> spellings() {
-  std::ifstream file("tests/corpus/spellings.txt");
-  std::vector<Spelling> all;
-  for (std::string pattern, line; std::getline(file, pattern) && std::getline(file, line);)
-    all.push_back(read(pattern, line));
-  return all;
-}
-
 TEST(Spellings, AreFoundByTheirOperators) {
-  const std::vector<Spelling> all = spellings();
+  const std::vector<testing::Spelling> all = testing::all_spellings();
   EXPECT_GE(all.size(), 350u);
-  for (const Spelling& each : all) {
+  for (const testing::Spelling& each : all) {
     const std::vector<Match> matches = find(each.graph, each.pattern, {.contained = false});
     ASSERT_EQ(matches.size(), 1u) << each.pattern << "\n" << print_graph(each.graph);
     EXPECT_EQ(matches[0].anchor().name(), each.root) << each.pattern;
@@ -54,8 +25,8 @@ TEST(Spellings, AreFoundByTheirOperators) {
 
 // A pattern in Python's words means the same as in the operator's.
 TEST(Spellings, PatternsAreFoundByOneAnother) {
-  const std::vector<Spelling> all = spellings();
-  for (const Spelling& each : all) {
+  const std::vector<testing::Spelling> all = testing::all_spellings();
+  for (const testing::Spelling& each : all) {
     const Pattern pattern(each.graph);
     const std::vector<Match> matches = find(each.graph, pattern, {.contained = false});
     ASSERT_EQ(matches.size(), 1u) << pattern << print_graph(each.graph);

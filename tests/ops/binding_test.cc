@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/element.h>
-#include <fxgraph/ops/schema.h>
 
 namespace fx::binding_test {
 
@@ -17,16 +17,17 @@ class Binding : public ::testing::Test {
 
 // What every argument is bound to, as text.
 std::string bound(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs) {
+  const Call call(schema, args, kwargs);
   std::string text;
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
-    const Argument* value = bound_argument(schema, args, kwargs, i);
+    const Argument* value = call.argument(i);
     text += (i ? ", " : "") + schema.arguments[i].name.str() + "=" + (value ? to_string(*value) : "missing");
   }
   return text;
 }
 
 TEST_F(Binding, SpellingsOfOneCallBindAlike) {
-  const OperatorSchema& add = *find_schema("aten::add.Tensor");
+  const OperatorSchema& add = *find_overload("aten::add.Tensor");
   const std::string wanted = "self=%x, other=%y, alpha=1";
   EXPECT_EQ(bound(add, {x, y}, {}), wanted);
   EXPECT_EQ(bound(add, {x}, {{"other", y}}), wanted);
@@ -37,20 +38,21 @@ TEST_F(Binding, SpellingsOfOneCallBindAlike) {
 }
 
 TEST_F(Binding, KeywordOnlyArgumentsAreNeverPositional) {
-  const OperatorSchema& add = *find_schema("aten::add.Tensor");
-  EXPECT_EQ(*bound_argument(add, {x, y, 5}, {}, 2), Argument(1));
+  const OperatorSchema& add = *find_overload("aten::add.Tensor");
+  EXPECT_EQ(bound(add, {x, y, 5}, {}), "self=%x, other=%y, alpha=1");
 }
 
 TEST_F(Binding, OfANodeByName) {
-  Node& conv = graph.call_function("aten::conv2d", {x, y}, {{"stride", 2}});
-  EXPECT_EQ(*bound_argument(conv, "stride"), Argument(2));
-  EXPECT_EQ(*bound_argument(conv, "weight"), Argument(y));
-  EXPECT_EQ(*bound_argument(conv, "groups"), Argument(1));
-  EXPECT_EQ(bound_argument(conv, "no_such"), nullptr);
-  EXPECT_EQ(bound_argument(x, "self"), nullptr);
-  EXPECT_EQ(bound_argument(graph.call_function("torch.conv2d", {x, y}), "weight"), nullptr);
-  Node& packet = graph.call_function("aten::add", {x, y});
-  EXPECT_EQ(*bound_argument(packet, "alpha"), Argument(1)) << "the overload is resolved";
+  const Call conv = call_of(graph.call_function("aten::conv2d", {x, y}, {{"stride", 2}}));
+  EXPECT_EQ(*conv.argument("stride"), Argument(2));
+  EXPECT_EQ(*conv.argument("weight"), Argument(y));
+  EXPECT_EQ(*conv.argument("groups"), Argument(1));
+  EXPECT_EQ(conv.argument("no_such"), nullptr);
+  EXPECT_EQ(call_of(x).argument("self"), nullptr);
+  const Call in_python = call_of(graph.call_function("torch.conv2d", {x, y}));
+  EXPECT_EQ(*in_python.argument("weight"), Argument(y));
+  const Call packet = call_of(graph.call_function("aten::add", {x, y}));
+  EXPECT_EQ(*packet.argument("alpha"), Argument(1)) << "the overload is resolved";
 }
 
 TEST_F(Binding, ValuesAreComparedAsTheirTypeSays) {
@@ -94,23 +96,23 @@ TEST_F(Binding, ANumberStandsForItsCopiesAlone) {
 }
 
 TEST_F(Binding, CallsThatFitHaveNoComplaint) {
-  const OperatorSchema& add = *find_schema("aten::add.Tensor");
+  const OperatorSchema& add = *find_overload("aten::add.Tensor");
   EXPECT_EQ(check_call(add, {x, y}, {{"alpha", 2.5}}), std::nullopt);
   EXPECT_EQ(check_call(add, {x, 1}, {}), std::nullopt) << "a number stands for a tensor";
-  const OperatorSchema& conv = *find_schema("aten::conv2d");
+  const OperatorSchema& conv = *find_overload("aten::conv2d");
   EXPECT_EQ(check_call(conv, {x, y, nullptr, Argument::list({1, 1}), 0}, {}), std::nullopt);
   EXPECT_EQ(check_call(conv, {x, y, nullptr, Argument::list({Argument(x), 1})}, {}), std::nullopt)
       << "nodes fit everything";
-  EXPECT_EQ(check_call(*find_schema("aten::to.dtype"), {x, DType::float16}, {}), std::nullopt);
-  EXPECT_EQ(check_call(*find_schema("aten::to.dtype"), {x, 6}, {}), std::nullopt) << "TorchScript's dtypes are ints";
-  EXPECT_EQ(check_call(*find_schema("prim::Print"), {x, 1, "text"}, {}), std::nullopt) << "varargs";
-  EXPECT_EQ(check_call(*find_schema("aten::index.Tensor"), {x, Argument::list({Argument(), Argument(y)})}, {}),
+  EXPECT_EQ(check_call(*find_overload("aten::to.dtype"), {x, DType::float16}, {}), std::nullopt);
+  EXPECT_EQ(check_call(*find_overload("aten::to.dtype"), {x, 6}, {}), std::nullopt) << "TorchScript's dtypes are ints";
+  EXPECT_EQ(check_call(*find_overload("prim::Print"), {x, 1, "text"}, {}), std::nullopt) << "varargs";
+  EXPECT_EQ(check_call(*find_overload("aten::index.Tensor"), {x, Argument::list({Argument(), Argument(y)})}, {}),
             std::nullopt);
 }
 
 TEST_F(Binding, CallsThatDoNotFitSayWhy) {
-  const OperatorSchema& add = *find_schema("aten::add.Tensor");
-  const OperatorSchema& conv = *find_schema("aten::conv2d");
+  const OperatorSchema& add = *find_overload("aten::add.Tensor");
+  const OperatorSchema& conv = *find_overload("aten::conv2d");
   EXPECT_EQ(check_call(add, {x, y, 1}, {}), "aten::add.Tensor takes 2 positional arguments, got 3");
   EXPECT_EQ(check_call(add, {x, y}, {{"beta", 1}}),
             "aten::add.Tensor has no argument 'beta'; it takes self, other, alpha");
@@ -120,7 +122,7 @@ TEST_F(Binding, CallsThatDoNotFitSayWhy) {
   EXPECT_THAT(check_call(add, {x, Argument()}, {}).value(), HasSubstr("wants Tensor for argument 'other', got"));
   EXPECT_THAT(check_call(conv, {x, y, nullptr, Argument::list({1.5, 1})}, {}).value(), HasSubstr("'stride'"));
   EXPECT_THAT(check_call(conv, {x, y}, {{"groups", true}, {"padding", "same"}}).value(), HasSubstr("'padding'"));
-  EXPECT_THAT(check_call(*find_schema("aten::relu"), {Argument::list({Argument(x)})}, {}).value(),
+  EXPECT_THAT(check_call(*find_overload("aten::relu"), {Argument::list({Argument(x)})}, {}).value(),
               HasSubstr("wants Tensor"));
 }
 

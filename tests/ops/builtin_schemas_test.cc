@@ -32,7 +32,7 @@ TEST(BuiltinSchemas, AreFoundByTargetAndByPacket) {
   EXPECT_GT(targets.size(), 1000u);
   EXPECT_TRUE(std::is_sorted(targets.begin(), targets.end()));
   for (const Symbol target : targets) {
-    const OperatorSchema* schema = find_schema(target);
+    const OperatorSchema* schema = find_overload(target);
     ASSERT_NE(schema, nullptr) << target;
     EXPECT_EQ(schema->target, target);
     const std::vector<const OperatorSchema*> overloads = overloads_of(Symbol(packet_of(target.view())));
@@ -117,18 +117,18 @@ TEST(BuiltinSchemas, KnowTheOperatorsThatModelsAreMadeOf) {
                              "aten::as_strided",
                              "aten::_convolution",
                              "aten::adaptive_avg_pool2d"}) {
-    EXPECT_NE(find_schema(Symbol(target)), nullptr) << target;
+    EXPECT_NE(find_overload(Symbol(target)), nullptr) << target;
   }
 }
 
 TEST(BuiltinSchemas, AreFoundInEverySpelling) {
-  const OperatorSchema* relu = find_schema("aten::relu");
+  const OperatorSchema* relu = find_overload("aten::relu");
   ASSERT_NE(relu, nullptr);
-  EXPECT_EQ(find_schema("torch.ops.aten.relu.default"), relu);
-  EXPECT_EQ(find_schema("aten::relu.default"), relu);
-  EXPECT_EQ(find_schema("torch.relu"), nullptr);
-  EXPECT_EQ(find_schema("aten::no_such_operator"), nullptr);
-  EXPECT_EQ(find_schema(""), nullptr);
+  EXPECT_EQ(find_overload("torch.ops.aten.relu.default"), relu);
+  EXPECT_EQ(find_overload("aten::relu.default"), relu);
+  EXPECT_EQ(find_overload("torch.relu"), nullptr);
+  EXPECT_EQ(find_overload("aten::no_such_operator"), nullptr);
+  EXPECT_EQ(find_overload(""), nullptr);
   EXPECT_TRUE(overloads_of("aten::no_such_operator").empty());
 }
 

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include "tests/support/names.h"
 #include "tests/support/random.h"
 
@@ -63,7 +63,7 @@ TEST(NormalizeArgs, PositionsMayStayAndCallsThatDoNotFitAreLeft) {
 TEST(NormalizeArgs, WhatCallsBindStays) {
   std::size_t seen = 0;
   for (const Symbol target : builtin_targets()) {
-    const OperatorSchema& named = *find_schema(target);
+    const OperatorSchema& named = *find_overload(target);
     if (named.varargs) continue;
     Graph graph;
     std::vector<Argument> args;
@@ -74,19 +74,20 @@ TEST(NormalizeArgs, WhatCallsBindStays) {
     Node& call = graph.call_function(target, args);
     if (check_call(named, call.args(), call.kwargs())) continue;
     // `aten::add` of two nodes is add.Tensor, not the sum of two numbers that has this very name.
-    const OperatorSchema& schema = *overload_of(call);
-    std::vector<Argument> before;
-    for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
-      const Argument* value = bound_argument(schema, call, i);
-      before.push_back(value ? *value : Argument::opaque("missing"));
-    }
+    const OperatorSchema& schema = call_of(call).schema();
+    const auto bound = [&] {
+      std::vector<Argument> values;
+      for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
+        const Argument* value = Call(schema, call.args(), call.kwargs()).argument(i);
+        values.push_back(value ? *value : Argument::opaque("missing"));
+      }
+      return values;
+    };
+    const std::vector<Argument> before = bound();
     normalize_args(graph);
-    EXPECT_EQ(overload_of(call), &schema) << target.str();
+    EXPECT_EQ(&call_of(call).schema(), &schema) << target.str();
     EXPECT_FALSE(check_call(schema, call.args(), call.kwargs())) << target.str();
-    for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
-      const Argument* value = bound_argument(schema, call, i);
-      EXPECT_EQ(value ? *value : Argument::opaque("missing"), before[i]) << target.str();
-    }
+    EXPECT_EQ(bound(), before) << target.str();
     ++seen;
   }
   EXPECT_GT(seen, 100u);

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx::normalize_test {
 
@@ -28,15 +28,15 @@ class Normalize : public ::testing::Test {
     return normalized(graph.call_method(target, args, kwargs));
   }
   std::string normalized(Node& node) {
-    const OperatorSchema* schema = schema_of(node);
+    const Call call = call_of(node);
     const std::string name = node.name();
     normalize_operators(graph);
     EXPECT_EQ(node.name(), name);
     const std::string text = call_text(node);
     if (!text.starts_with("call_function aten::")) return text;
-    EXPECT_EQ(schema_of(node), schema) << "schema_of and normalize_operators must agree: " << text;
-    EXPECT_EQ(schema->target, node.target());
-    EXPECT_EQ(check_call(*schema, node.args(), node.kwargs()), std::nullopt);
+    EXPECT_EQ(&call_of(node).schema(), &call.schema()) << "call_of and normalize_operators must agree: " << text;
+    EXPECT_EQ(call.schema().target, node.target());
+    EXPECT_EQ(check_call(call.schema(), node.args(), node.kwargs()), std::nullopt);
     return text.substr(std::string("call_function ").size());
   }
 
@@ -189,7 +189,7 @@ TEST_F(Normalize, NumbersOfAnyKindStayNumbers) {
 TEST_F(Normalize, LeavesWhatNoSingleOverloadDoes) {
   const auto stays = [&](Node& node) {
     const std::string before = call_text(node);
-    EXPECT_EQ(schema_of(node), nullptr) << before;
+    EXPECT_FALSE(call_of(node)) << before;
     normalize_operators(graph);
     EXPECT_EQ(call_text(node), before);
   };

@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include <fxgraph/ops/argument_type.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/python_names.h>
-#include <fxgraph/ops/schema.h>
 #include "tests/support/error_of.h"
 #include "tests/support/record.h"
 
@@ -159,14 +159,15 @@ class Forms {
       const internal::ArgumentType type = internal::argument_type(Argument(*made));
       if (type.known) found += (type.list ? "list " : "type ") + std::to_string(static_cast<int>(type.base)) + " ";
       const NodeEffects effects = effects_of(*made);
-      const OperatorSchema* schema = schema_of(*made);
-      if (schema || effects_text(effects) != unknown_) {
+      const Call call = call_of(*made);
+      if (call || effects_text(effects) != unknown_) {
         found += call_text(*made) + effects_text(effects);
         for_each_written(*made, [&](const Argument& written) { found += " to " + to_string(written); });
         for_each_aliased_input(*made, [&](Node& input) { found += " of " + input.name(); });
-        if (const Argument* self = bound_argument(*made, "self")) found += " self " + to_string(*self);
-        if (schema) {
-          found += " = " + schema->target.str();
+        const Argument* self = call.is_translated() ? nullptr : call.argument("self");
+        if (self) found += " self " + to_string(*self);
+        if (call) {
+          found += " = " + call.schema().target.str();
           for (int i = 0; i < 2; ++i) {
             found += " " + std::to_string(normalize_operators(graph));
             found += " " + call_text(*made);

@@ -119,7 +119,7 @@ TEST(RecordedKinds, OfEveryOperator) {
     if (all.empty() || all.back().name != packet) all.push_back({packet, ""});
     Graph graph;
     Node& x = graph.placeholder("x");
-    const std::vector<Argument> args(find_schema(target)->num_positional(), Argument(x));
+    const std::vector<Argument> args(find_overload(target)->num_positional(), Argument(x));
     std::string& found = all.back().found;
     found += target.str() + " ";
     for (const Symbol called : {target, Symbol(packet)}) {

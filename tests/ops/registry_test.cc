@@ -2,8 +2,8 @@
 
 #include <thread>
 
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/schema.h>
 
 namespace fx::registry_test {
 
@@ -12,17 +12,17 @@ TEST(Registry, KnowsWhatAProgramRegisters) {
   Node& x = graph.placeholder("x");
   Node& call = graph.call_function("registry_test::scale", {x, 2.0});
   EXPECT_TRUE(effects_of(call).unknown);
-  EXPECT_EQ(find_schema("registry_test::scale"), nullptr);
+  EXPECT_EQ(find_overload("registry_test::scale"), nullptr);
 
   const OperatorSchema& schema =
       register_schema("registry_test::scale(Tensor x, float by) -> Tensor", {.pointwise = true});
-  EXPECT_EQ(find_schema("registry_test::scale"), &schema);
-  EXPECT_EQ(find_schema("torch.ops.registry_test.scale.default"), &schema);
+  EXPECT_EQ(find_overload("registry_test::scale"), &schema);
+  EXPECT_EQ(find_overload("torch.ops.registry_test.scale.default"), &schema);
   EXPECT_TRUE(schema.traits.pointwise);
   EXPECT_FALSE(effects_of(call).impure());
 
   const OperatorSchema& later = register_schema("registry_test::scale(Tensor(a!) x, float by) -> Tensor(a!)");
-  EXPECT_EQ(find_schema("registry_test::scale"), &later);
+  EXPECT_EQ(find_overload("registry_test::scale"), &later);
   EXPECT_TRUE(effects_of(call).writes);
   EXPECT_FALSE(schema.traits.writes) << "who holds the old schema keeps it";
   EXPECT_EQ(overloads_of("registry_test::scale").size(), 1u);
@@ -35,7 +35,7 @@ TEST(Registry, TakesPlainFunctions) {
   EXPECT_TRUE(effects_of(call).unknown);
   register_schema("registry_test.twice(Tensor x) -> Tensor");
   EXPECT_EQ(effects_of(call), NodeEffects{});
-  EXPECT_EQ(schema_of(call), find_schema("registry_test.twice"));
+  EXPECT_EQ(&call_of(call).schema(), find_overload("registry_test.twice"));
 }
 
 TEST(Registry, TraitsAddEffects) {
@@ -66,16 +66,16 @@ std::vector<std::string> test_source(std::string_view packet) {
 }
 
 TEST(Registry, AsksItsSourceBeforeTheBuiltInList) {
-  EXPECT_EQ(find_schema("registry_test::foreign"), nullptr);
-  const OperatorSchema* builtin = find_schema("aten::relu");
+  EXPECT_EQ(find_overload("registry_test::foreign"), nullptr);
+  const OperatorSchema* builtin = find_overload("aten::relu");
   set_schema_source({test_source});
-  EXPECT_NE(find_schema("registry_test::foreign"), nullptr) << "the answer before is not kept";
-  EXPECT_EQ(find_schema("registry_test::foreign.new_syntax"), nullptr) << "an unreadable declaration counts as absent";
-  EXPECT_EQ(find_schema("aten::relu")->index_of("newer"), 1);
-  EXPECT_NE(find_schema("aten::add.Tensor"), nullptr) << "what the source does not know is built in";
+  EXPECT_NE(find_overload("registry_test::foreign"), nullptr) << "the answer before is not kept";
+  EXPECT_EQ(find_overload("registry_test::foreign.new_syntax"), nullptr) << "what cannot be read counts as absent";
+  EXPECT_EQ(find_overload("aten::relu")->index_of("newer"), 1);
+  EXPECT_NE(find_overload("aten::add.Tensor"), nullptr) << "what the source does not know is built in";
   set_schema_source({});
-  EXPECT_EQ(find_schema("registry_test::foreign"), nullptr);
-  EXPECT_EQ(find_schema("aten::relu")->str(), builtin->str());
+  EXPECT_EQ(find_overload("registry_test::foreign"), nullptr);
+  EXPECT_EQ(find_overload("aten::relu")->str(), builtin->str());
 }
 
 TEST(Registry, AnswersManyThreads) {
@@ -84,13 +84,13 @@ TEST(Registry, AnswersManyThreads) {
   const std::vector<Symbol> targets = builtin_targets();
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      for (std::size_t i = 0; i < targets.size(); ++i) found += find_schema(targets[i]) != nullptr;
+      for (std::size_t i = 0; i < targets.size(); ++i) found += find_overload(targets[i]) != nullptr;
       register_schema("registry_test::thread" + std::to_string(t) + "() -> Tensor");
     });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(found, static_cast<int>(4 * targets.size()));
-  EXPECT_NE(find_schema("registry_test::thread3"), nullptr);
+  EXPECT_NE(find_overload("registry_test::thread3"), nullptr);
 }
 
 }  // namespace fx::registry_test

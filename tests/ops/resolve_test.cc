@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fxgraph/ops/argument_type.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx::resolve_test {
 
@@ -151,14 +151,14 @@ TEST_F(Resolve, ResultsAreOfTheKindThatTheirTypeSays) {
 
 // A program may declare an operator anew, as one of any number of arguments or without a required one.
 TEST_F(Resolve, TakesDeclarationsInPlaceOfThoseThatAreBuiltIn) {
-  const std::string builtin = find_schema("aten::mish")->str();
+  const std::string builtin = find_overload("aten::mish")->str();
   const auto called = [&](const Node& node) {
-    const OperatorSchema* schema = schema_of(node);
+    const Call call = call_of(node);
     Graph copy = graph.clone();
     normalize_operators(copy);
     for (const Node& made : copy.nodes()) {
       if (made.name() == node.name())
-        return schema ? schema->str() + " of " + std::to_string(made.args().size()) : "none";
+        return call ? call.schema().str() + " of " + std::to_string(made.args().size()) : "none";
     }
     return std::string("lost");
   };

@@ -5,7 +5,7 @@
 namespace fx::traits_test {
 
 std::string traits_of(const char* target) {
-  const OperatorSchema* schema = find_schema(target);
+  const OperatorSchema* schema = find_overload(target);
   if (!schema) return "no schema";
   const OperatorTraits& traits = schema->traits;
   std::string names;
@@ -98,9 +98,9 @@ TEST(Traits, ComeFromTheDeclarationAndTheTables) {
 }
 
 TEST(Traits, HiddenAliasesAndWritesAreMarked) {
-  const OperatorSchema* dropout = find_schema("aten::dropout");
+  const OperatorSchema* dropout = find_overload("aten::dropout");
   EXPECT_TRUE(dropout->arguments[0].hidden_alias);
-  const OperatorSchema* norm = find_schema("aten::batch_norm");
+  const OperatorSchema* norm = find_overload("aten::batch_norm");
   EXPECT_TRUE(norm->arguments[static_cast<std::size_t>(norm->index_of("running_mean"))].hidden_write);
   EXPECT_FALSE(norm->arguments[0].hidden_write);
   EXPECT_EQ(norm->str().find('!'), std::string::npos) << "the declaration is printed as it was made";
@@ -143,7 +143,7 @@ TEST(Traits, WhatHoldsAnotherSharesItsStorage) {
 TEST(Traits, SwitchesNameArgumentsOfTheirOperator) {
   for (const char* target : {"aten::dropout", "aten::lstm.input", "aten::gru.data", "aten::rrelu", "aten::batch_norm",
                              "aten::scaled_dot_product_attention", "aten::native_dropout"}) {
-    EXPECT_FALSE(find_schema(target)->switches.empty()) << target;
+    EXPECT_FALSE(find_overload(target)->switches.empty()) << target;
   }
 }
 

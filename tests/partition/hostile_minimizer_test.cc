@@ -7,7 +7,7 @@
 #include <map>
 
 #include <fxgraph/module/interpreter.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/partition/minimizer.h>
 #include <fxgraph/text/print.h>
 #include "tests/program/on_hostile_programs.h"
@@ -101,8 +101,9 @@ TEST(HostileMinimizer, FindsAFaultThatIsPlanted) {
     interpreter.run(inputs_of(program));
     for (const Node& node : copy->graph().nodes()) {
       const auto value = node.is_callable() ? interpreter.value_of(node) : std::nullopt;
-      const OperatorSchema* schema = node.is(Op::call_function) ? schema_of(node) : nullptr;
-      const bool is_view = schema && schema->traits.view;  // the fault would be in all that reads what it is a view of
+      const Call call = call_of(node);
+      // The fault would be in all that reads what it is a view of.
+      const bool is_view = call && call.schema().traits.view;
       if (value && !is_view && can_be_wrong(*value)) names.push_back(node.name());
     }
     if (names.empty()) return std::nullopt;

@@ -338,6 +338,24 @@ TEST(Xnnpack, OptionsOfConvolutionsAndBounds) {
   EXPECT_TRUE(same_value(lowered.module()->run({x}), gm->run({x}), 1e-4)) << lowered.report();
 }
 
+TEST(Xnnpack, OptionsInPythonsWords) {
+  if (!XnnpackBackend::is_available()) GTEST_SKIP() << "LibTorch was built without XNNPACK";
+  torch::NoGradGuard inference;
+  torch::manual_seed(1);
+  GraphModule gm{Graph()};
+  gm.set_attribute("w", torch::randn({8, 4, 3, 3}));
+  gm.set_graph(parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %w = get_attr[target=w]
+    %a = call_function[target=torch.nn.functional.conv2d](args = (%x, %w), kwargs = {padding: 1, stride: 2})
+    %b = call_function[target=torch.nn.functional.hardtanh](args = (%a, -0.1, 0.25))
+    return b)"));
+  const Tensor x = torch::randn({2, 4, 9, 7});
+  const Lowered lowered = lower(gm, XnnpackBackend(), {.examples = {x}});
+  EXPECT_EQ(lowered.parts().size(), 1u) << lowered.report();
+  EXPECT_TRUE(torch::allclose(lowered.module()->forward(x), gm.forward(x), 1e-4, 1e-5)) << lowered.report();
+}
+
 // XNNPACK itself would read past its inputs, or end the process.
 TEST(Xnnpack, RefusesWhatItsKernelsCannotTake) {
   if (!XnnpackBackend::is_available()) GTEST_SKIP() << "LibTorch was built without XNNPACK";

@@ -44,7 +44,7 @@ class DrawnOperator {
     for (const auto& [name, argument] : node_->kwargs())
       call.kwargs.emplace_back(name, to_ivalue(argument, nullptr, look_up));
     torch::jit::Stack stack;
-    return bind_values(*op.schema, call, &stack) ? std::optional(std::move(stack)) : std::nullopt;
+    return bind_values(*op.schema, call, stack) ? std::optional(std::move(stack)) : std::nullopt;
   }
 
  private:

@@ -56,7 +56,7 @@ inline void try_operators(const std::vector<Symbol>& targets, std::size_t from, 
     std::fprintf(out, "@%zu\n", i);
     std::fflush(out);  // the next may be the last that is heard
     alarm(5);          // some do not end
-    const OperatorSchema* schema = find_schema(targets[i]);
+    const OperatorSchema* schema = find_overload(targets[i]);
     if (!schema) continue;
     bool ran = false;
     std::string wrong;

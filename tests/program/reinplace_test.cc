@@ -78,6 +78,21 @@ TEST(ReinplacePass, KeepsInputsWeightsResultsAndWhatIsReadLater) {
   EXPECT_EQ(result.kept.at("h"), "%t may share storage with %g");
 }
 
+TEST(ReinplacePass, CallsInPythonsWordsBecomeOperatorsThatWrite) {
+  const auto result = reinplaced(testing::graph_of(R"(
+    a = aten::clone(%x)
+    b = torch.sub(other=2, input=%a)
+    c = call_method[target=neg](%b)
+    d = operator.mul(3, %c)
+    return d)"),
+                                 {kMatrix});
+  EXPECT_THAT(result.changed, ElementsAre("b", "c", "d"));
+  const Graph& graph = result.after->graph();
+  EXPECT_EQ(graph.find("b")->target(), Symbol("aten::sub_.Scalar"));
+  EXPECT_EQ(graph.find("c")->target(), Symbol("aten::neg_"));
+  EXPECT_EQ(graph.find("d")->target(), Symbol("aten::mul_.Scalar"));
+}
+
 // Other data give the result another size than what is written over; one operand alone has the size that it has.
 TEST(ReinplacePass, SizesThatDataDecideAreNotThoseOfTheExample) {
   GraphModule module(testing::graph_of(R"(

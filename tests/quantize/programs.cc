@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include <fxgraph/module/interpreter.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/quantize/annotation.h>
+#include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/observer.h>
 #include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/record.h>
@@ -57,7 +59,8 @@ class Rounded : public Interpreter {
       const QuantParameters from = parameters_of(input->arg(0).node());
       const at::Tensor value =
           at::quantize_per_tensor(at::zeros({1}), from.scale_value(), from.zero_point_value(), at::kQUInt8);
-      const at::Tensor result = quantize::call_operator(row->kernel, {value, quantize::number_of(observed)}).toTensor();
+      const at::Tensor result =
+          quantize::call_operator(row->kernel, {value, quantize::number_of(call_of(observed))}).toTensor();
       return fixed_parameters(result.q_scale(), result.q_zero_point());
     }
     if (row && row->role == quantize::Role::share && input_observed) return parameters_of(input->arg(0).node());
@@ -79,9 +82,10 @@ c10::IValue run_rounded(const GraphModule& prepared, const std::vector<c10::IVal
     const quantize::Row* row = node.is(Op::call_function) ? quantize::row_of(node.target().view()) : nullptr;
     if (!row || row->role != quantize::Role::weighted) continue;
     // Layers whose input is observed are the quantized ones.
-    const Node* input = bound_argument(node, "input")->node_or_null();
+    const Call call = call_of(node);
+    const Node* input = call.argument("input")->node_or_null();
     if (!input || !input->is(Op::call_module)) continue;
-    const std::string path = bound_argument(node, "weight")->node().target().str();
+    const std::string path = quantize::attribute_path(call.argument("weight"));
     const at::Tensor rounded = quantize::quantized_weight(record.config.global.weight, copy->attribute(path),
                                                           quantize::channel_axis(*row), node.name())
                                    .dequantize();

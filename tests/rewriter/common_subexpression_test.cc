@@ -6,6 +6,7 @@
 #include <map>
 
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
 #include "tests/support/short_graph.h"
@@ -23,6 +24,37 @@ TEST(CommonSubexpression, DefaultsKeywordsAndOrderOfCommutativeOperandsDoNotMatt
   Node& d = graph.call_function("aten::mul.Tensor", {y, x});
   graph.output(graph.call_function("aten::cat", {{a, b, c, d}}));
   EXPECT_EQ(eliminate_common_subexpressions(graph), 2u);
+}
+
+TEST(CommonSubexpression, OneOperatorInSeveralSpellingsIsOneExpression) {
+  const std::vector<std::vector<std::string>> spellings = {
+      {"aten::relu(%x)", "torch.relu(%x)", "torch.nn.functional.relu(%x, inplace=False)",
+       "call_method[target=relu](%x)"},
+      {"aten::add.Tensor(%x, %y)", "aten::add(%x, %y, alpha=1)", "operator.add(%y, %x)", "torch.add(%x, other=%y)"},
+      {"aten::embedding(%y, %x)", "torch.nn.functional.embedding(%x, weight=%y)"},
+      {"operator.sub(2, %x)", "torch.rsub(%x, 2)", "aten::rsub.Scalar(%x, 2)"}};
+  for (const char* before : {"", "w = call_method[target=add_](%y, 1)\n"}) {
+    for (const std::vector<std::string>& calls : spellings) {
+      std::string body = before, list;
+      for (const std::string& call : calls) {
+        const std::string name = "c" + std::to_string(list.size());
+        body += name + " = " + call + "\n";
+        list += (list.empty() ? "%" : ", %") + name;
+      }
+      Graph graph = testing::graph_of(body + "r = aten::cat([" + list + "])\nreturn %r", "x y");
+      EXPECT_EQ(eliminate_common_subexpressions(graph), calls.size() - 1) << print_graph(graph);
+    }
+  }
+}
+
+TEST(CommonSubexpression, SpellingsDoNotHideWritesNorOtherArguments) {
+  for (const char* body : {"a = torch.sin(%x)\nw = call_method[target=add_](%x, 1)\nb = aten::sin(%x)\n",
+                           "a = aten::embedding(%x, %y)\nb = torch.nn.functional.embedding(%x, %y)\n",
+                           "a = aten::rand_like(%x)\nb = torch.rand_like(%x)\n",
+                           "a = aten::sub.Tensor(%x, %y)\nb = operator.sub(%y, %x)\n"}) {
+    Graph graph = testing::graph_of(std::string(body) + "r = aten::cat([%a, %b])\nreturn %r", "x y");
+    EXPECT_EQ(eliminate_common_subexpressions(graph), 0u) << print_graph(graph);
+  }
 }
 
 TEST(CommonSubexpression, KeepsLiteralsOfDifferentKindOrSignApart) {
@@ -212,10 +244,10 @@ std::size_t naive_count(const Graph& graph) {
     if (node.is(Op::call_function)) {
       std::vector<std::size_t> inputs;
       node.for_each_input([&](const Node& input) { inputs.push_back(number[input]); });
-      const OperatorSchema* schema = find_schema(node.target());
+      const Call call = call_of(node);
       const std::string_view packet = packet_of(node.target().view());
       const bool extreme = packet.ends_with("max") || packet.ends_with("min") || packet.ends_with("imum");
-      if (schema && schema->traits.commutative && !extreme) std::sort(inputs.begin(), inputs.end());
+      if (call && call.schema().traits.commutative && !extreme) std::sort(inputs.begin(), inputs.end());
       key = node.target().str();
       for (const std::size_t input : inputs) key += " " + std::to_string(input);
     }

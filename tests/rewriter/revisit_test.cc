@@ -20,7 +20,7 @@ RevisitPaths paths_of(const std::vector<std::string>& patterns, const Graph& gra
   for (const std::string& text : patterns) {
     const Pattern pattern(text);
     const PatternFacts facts(internal::PatternAccess::shared(pattern), FindOptions{});
-    EXPECT_TRUE(paths.add(facts, facts.plan(graph))) << text;
+    EXPECT_TRUE(paths.add(facts, facts.plan(internal::PresentCalls(graph)))) << text;
   }
   return paths;
 }

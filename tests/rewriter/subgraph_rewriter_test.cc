@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/replace_pattern.h>
 #include <fxgraph/text/print.h>
 #include "tests/rewriter/subgraph_rewriter_cases.h"
@@ -34,8 +35,8 @@ class SubgraphRewriter : public ::testing::TestWithParam<SubgraphRewriterCase> {
 /// False when an operator is of no known schema, or has results that only getitem tells apart.
 bool can_run(const Graph& graph) {
   for (const Node& node : graph.nodes()) {
-    const OperatorSchema* schema = node.is(Op::call_function) ? schema_of(node) : nullptr;
-    if (node.is(Op::call_function) && (!schema || schema->returns.size() != 1)) return false;
+    const Call call = call_of(node);
+    if (node.is(Op::call_function) && (!call || call.schema().returns.size() != 1)) return false;
   }
   return true;
 }

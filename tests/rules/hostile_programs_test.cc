@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/program/hostile/generator.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/optimize.h>
@@ -156,8 +157,8 @@ bool is_complex(const hostile::HostileProgram& program) {
 Graph with_operands_turned_round(hostile::Random& random, const Graph& part) {
   Graph turned = part.clone();
   for (Node& node : turned.nodes()) {
-    const OperatorSchema* schema = node.is(Op::call_function) ? schema_of(node) : nullptr;
-    if (!schema || !schema->traits.commutative || schema->traits.writes || random.chance(50)) continue;
+    const Call call = call_of(node);
+    if (!call || !call.schema().traits.commutative || call.schema().traits.writes || random.chance(50)) continue;
     if (node.args().size() != 2 || !node.kwargs().empty() || !node.arg(0).is_node() || !node.arg(1).is_node()) continue;
     node.set_args({node.arg(1), node.arg(0)});
   }

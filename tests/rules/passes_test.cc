@@ -5,6 +5,7 @@
 
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/operators.h>
+#include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/trace/symbolic_trace.h>
 #include "tests/rules/apply_rule.h"
@@ -161,6 +162,81 @@ TEST(Constants, RandomNumbersAndLargeResultsAreNot) {
   EXPECT_EQ(outcome.applied, 0u) << print_graph(module->graph());
   ASSERT_EQ(outcome.refused.size(), 1u);
   EXPECT_THAT(outcome.refused[0].reason, HasSubstr("larger than what it is computed from"));
+}
+
+// What rules read and edit is the operator's call, whatever words the program has for it.
+struct InPythonsWords {
+  const char* rule;
+  const char* text;
+  std::vector<std::int64_t> sizes;
+  GraphModule::Attributes attributes;
+  std::size_t applied;
+  std::vector<const char*> operators;  ///< that are there then
+};
+
+TEST(Spellings, PassesReadAndEditCallsInPythonsWords) {
+  const at::Tensor statistic = at::rand({3}) + 0.5;
+  const std::vector<InPythonsWords> programs = {
+      {"fuse-conv-bn",
+       R"(graph():
+    %x = placeholder[target=x]
+    %w = get_attr[target=w]
+    %m = get_attr[target=m]
+    %v = get_attr[target=v]
+    %y = call_function[target=torch.nn.functional.conv2d](args = (%x, %w), kwargs = {stride: 2})
+    %n = call_function[target=torch.nn.functional.batch_norm](args = (%y, %m, %v, %v), kwargs = {eps: 0.01})
+    return %n)",
+       {2, 2, 8, 8},
+       {{"w", at::randn({3, 2, 3, 3})}, {"m", at::randn({3})}, {"v", statistic}},
+       1,
+       {"aten::conv2d"}},
+      {"merge-linears",
+       R"(graph():
+    %x = placeholder[target=x]
+    %w = get_attr[target=w]
+    %a = call_function[target=torch.nn.functional.linear](args = (%x, %w), kwargs = {})
+    %b = call_function[target=torch.nn.functional.linear](args = (%x, %w, None), kwargs = {})
+    %u = call_method[target=view](args = (%a, -1), kwargs = {})
+    %v = call_method[target=view](args = (%b, 3, 5), kwargs = {})
+    %r = call_method[target=reshape](args = (%v, -1), kwargs = {})
+    %s = call_function[target=operator.sub](args = (%u, %r), kwargs = {})
+    return %s)",
+       {5, 4},
+       {{"w", at::randn({3, 4})}},
+       2,
+       {"aten::linear", "aten::reshape"}},
+      {"literal-operands",
+       R"(graph():
+    %x = placeholder[target=x]
+    %c = get_attr[target=c]
+    %a = call_function[target=operator.mul](args = (%c, %x), kwargs = {})
+    %b = call_method[target=sub](args = (%a, %c), kwargs = {})
+    return %b)",
+       {5, 4},
+       {{"c", at::scalar_tensor(0.5)}},
+       2,
+       {"aten::mul.Scalar", "aten::sub.Scalar"}},
+      {"constant-folding",
+       R"(graph():
+    %x = placeholder[target=x]
+    %w = get_attr[target=w]
+    %t = call_method[target=t](args = (%w,), kwargs = {})
+    %r = call_function[target=torch.relu](args = (%t,), kwargs = {})
+    %y = call_function[target=torch.matmul](args = (%x, %r), kwargs = {})
+    return %y)",
+       {5, 4},
+       {{"w", at::randn({3, 4})}},
+       1,
+       {}},
+  };
+  for (const InPythonsWords& program : programs) {
+    const auto module = std::make_shared<GraphModule>(program.attributes, parse_graph(program.text));
+    const Applied applied = apply(program.rule, module, {TensorInfo{.sizes = program.sizes}});
+    EXPECT_EQ(applied.outcome.applied, program.applied)
+        << print_graph(applied.module->graph())
+        << (applied.outcome.refused.empty() ? "" : applied.outcome.refused[0].reason);
+    for (const char* target : program.operators) EXPECT_GE(count(*applied.module, target), 1u) << target;
+  }
 }
 
 TEST(NoOps, ModulesThatPassOnWhatTheyGetAreDropped) {

@@ -28,7 +28,7 @@ std::vector<std::string> not_said(at::Tag tag, bool OperatorTraits::*trait, std:
   for (const Symbol target : testing::dispatcher_operators()) {
     if (!operator_of(target).hasTag(tag)) continue;
     ++tagged;
-    const OperatorSchema* schema = find_schema(target);
+    const OperatorSchema* schema = find_overload(target);
     if (schema && !(schema->traits.*trait)) missing.push_back(target.str());
   }
   EXPECT_GE(tagged, known);
@@ -48,7 +48,7 @@ TEST(OperatorTags, WhatDrawsWithoutATagIsComposed) {
   install_schema_source();
   std::vector<std::string> others;
   for (const Symbol target : testing::dispatcher_operators()) {
-    const OperatorSchema* schema = find_schema(target);
+    const OperatorSchema* schema = find_overload(target);
     if (!schema || !schema->traits.random) continue;
     const c10::OperatorHandle found = operator_of(target);
     if (!found.hasTag(at::Tag::nondeterministic_seeded) &&

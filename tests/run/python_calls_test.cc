@@ -36,7 +36,7 @@ TEST(PythonCalls, WithTooFewValuesAreRefused) {
                              "higher_order::wrap",
                              "higher_order::strict_mode",
                              "higher_order::tag_activation_checkpoint"}) {
-    const PythonFunction* function = find_python_function(target);
+    const PythonFunction* function = find_python_function(Op::call_function, target);
     ASSERT_TRUE(function) << target;
     ASSERT_GT(function->least, 0u) << target;
     for (std::size_t given = 0; given < function->least; ++given) {
@@ -53,9 +53,9 @@ TEST(PythonCalls, SlicesOfATensorWithoutDimensionsAreRefused) {
     const at::Tensor x = at::ones({end}).resize_(at::IntArrayRef());
     const c10::IValue slice = make_slice({}, end, {});
     std::vector<c10::IValue> read{x, slice}, write{x, slice, 7};
-    EXPECT_THAT(testing::error_of([&] { find_python_function("operator.getitem")->call(read); }),
+    EXPECT_THAT(testing::error_of([&] { find_python_function(Op::call_function, "operator.getitem")->call(read); }),
                 HasSubstr("cannot be applied to a 0-dim tensor"));
-    EXPECT_THAT(testing::error_of([&] { find_python_function("operator.setitem")->call(write); }),
+    EXPECT_THAT(testing::error_of([&] { find_python_function(Op::call_function, "operator.setitem")->call(write); }),
                 HasSubstr("cannot be applied to a 0-dim tensor"));
   }
 }

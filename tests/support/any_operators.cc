@@ -76,7 +76,7 @@ Graph graph_of_any_operators(std::uint64_t seed, std::size_t calls) {
   Graph graph;
   std::vector<Node*> values = {&graph.placeholder("x"), &graph.placeholder("y")};
   if (random.chance(30)) values.push_back(&graph.get_attr("weight"));
-  for (std::size_t i = 0; i < calls; ++i) add_call(graph, *find_schema(random.pick(palette)), values, random);
+  for (std::size_t i = 0; i < calls; ++i) add_call(graph, *find_overload(random.pick(palette)), values, random);
   std::vector<Argument> results;
   for (Node* value : values) {
     if (!value->has_users() && random.chance(60)) results.emplace_back(*value);

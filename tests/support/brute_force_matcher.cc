@@ -4,8 +4,8 @@
 #include <optional>
 
 #include <fxgraph/matchers/pattern_access.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/schema.h>
 
 namespace fx::testing {
 
@@ -273,21 +273,21 @@ class BruteForce {
   Ways match_call(const PatternNode& p, Node& node, const Bindings& bound) {
     if (p.bare) return {bound};
     Ways result = match_order(p, node, bound, false);
-    const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
-    const bool commutes = p.commutative || (options_.commutative && schema && schema->traits.commutative);
+    const Call call = call_of(node);
+    const bool commutes = p.commutative || (options_.commutative && call && call.schema().traits.commutative);
     if (commutes && p.args.size() >= 2) append(result, match_order(p, node, bound, true));
     return result;
   }
 
   Ways match_order(const PatternNode& p, Node& node, const Bindings& bound, bool swapped) {
-    const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
+    const Call call = call_of(node);
     // What the call gives to each argument the pattern mentions; then what is left must be default, or absent.
     std::vector<std::pair<std::uint32_t, Binding>> wanted;
     std::set<std::size_t> mentioned;
     const auto given = [&](std::size_t i) -> Binding {
-      if (schema) {
-        if (i >= schema->arguments.size()) return std::nullopt;
-        const Argument* argument = bound_argument(*schema, node, i);
+      if (call) {
+        if (i >= call.schema().arguments.size()) return std::nullopt;
+        const Argument* argument = call.argument(i);
         return argument ? Binding(*argument) : std::nullopt;
       }
       return i < node.args().size() ? Binding(node.args()[i]) : std::nullopt;
@@ -300,8 +300,8 @@ class BruteForce {
     std::set<Symbol> keywords;
     for (const auto& [name, index] : p.kwargs) {
       keywords.insert(name);
-      if (schema) {
-        const int position = schema->index_of(name);
+      if (call) {
+        const int position = call.schema().index_of(name);
         if (position < 0) return {};
         wanted.emplace_back(index, given(static_cast<std::size_t>(position)));
         mentioned.insert(static_cast<std::size_t>(position));
@@ -310,34 +310,35 @@ class BruteForce {
         wanted.emplace_back(index, argument ? Binding(*argument) : std::nullopt);
       }
     }
-    if (!rest_is_default(p, node, schema, mentioned, keywords, p.open && !swapped)) return {};
+    if (!rest_is_default(p, node, call, mentioned, keywords, p.open && !swapped)) return {};
     Ways ways = {bound};
     for (const auto& [index, value] : wanted) {
       Ways next;
       for (const Bindings& way : ways) append(next, match(index, value, way));
       ways = std::move(next);
     }
-    const ArgumentSpan args = node.args();
+    const ArgumentSpan args = call ? call.args() : node.args();
     return match_tail(p, {args.begin(), args.end()}, std::min(p.args.size(), args.size()), ways);
   }
 
-  bool rest_is_default(const PatternNode& p, const Node& node, const OperatorSchema* schema,
-                       const std::set<std::size_t>& mentioned, const std::set<Symbol>& keywords, bool open) const {
-    if (!schema) {
+  bool rest_is_default(const PatternNode& p, const Node& node, const Call& call, const std::set<std::size_t>& mentioned,
+                       const std::set<Symbol>& keywords, bool open) const {
+    if (!call) {
       if (p.open) return true;
       for (const auto& [name, value] : node.kwargs()) {
         if (!keywords.count(name)) return false;
       }
       return node.args().size() <= p.args.size();
     }
-    for (const auto& [name, value] : node.kwargs()) {
-      if (schema->index_of(name) < 0) return false;
+    const OperatorSchema& schema = call.schema();
+    for (const auto& [name, value] : call.kwargs()) {
+      if (schema.index_of(name) < 0) return false;
     }
-    if (node.args().size() > schema->arguments.size()) return false;
-    for (std::size_t i = 0; i < schema->arguments.size() && !open; ++i) {
+    if (call.args().size() > schema.arguments.size()) return false;
+    for (std::size_t i = 0; i < schema.arguments.size() && !open; ++i) {
       if (mentioned.count(i)) continue;
-      const Argument* argument = bound_argument(*schema, node, i);
-      const std::optional<Argument>& standard = schema->arguments[i].default_value;
+      const Argument* argument = call.argument(i);
+      const std::optional<Argument>& standard = schema.arguments[i].default_value;
       if (!standard || (argument && !equal(*standard, *argument, -1, options_.ignore_literals))) return false;
     }
     return true;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/support/error.h>
 
@@ -127,15 +128,15 @@ class Runner {
 
   /// Of a pure operator that is not in the table: some number that depends on its name and on every argument.
   Value uninterpreted(const Node& node, const std::string& name) {
-    const OperatorSchema* schema = schema_of(node);
-    if (!schema || schema->returns.size() != 1 || effects_of(node).impure() || effects_of(node).may_alias)
+    const Call called = call_of(node);
+    if (!called || called.schema().returns.size() != 1 || effects_of(node).impure() || effects_of(node).may_alias)
       throw Error(ErrorKind::unsupported, "the scalar interpreter has no " + node.target().str(), node.name());
     double result = 0;
     for (const char c : name) result = std::sin(2 * result + c);
-    for (std::size_t i = 0; i < schema->arguments.size(); ++i) {
-      const Argument* value = bound_argument(*schema, node, i);
-      const bool repeated = value && value->is_int() && schema->arguments[i].type.list;
-      for (int n = repeated ? schema->arguments[i].type.fixed_size : 1; n > 0; --n) mix(value, result);
+    for (std::size_t i = 0; i < called.schema().arguments.size(); ++i) {
+      const Argument* value = called.argument(i);
+      const SchemaType& type = called.schema().arguments[i].type;
+      for (int n = value && value->is_int() && type.list ? type.fixed_size : 1; n > 0; --n) mix(value, result);
     }
     return {std::make_shared<double>(result), {}};
   }

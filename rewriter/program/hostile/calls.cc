@@ -91,7 +91,7 @@ Node& Calls::place(const OperatorSchema& schema, std::vector<Argument> args, std
 }
 
 void Calls::operation(std::string_view target, unsigned optional_percent) {
-  const OperatorSchema* schema = find_schema(target);
+  const OperatorSchema* schema = find_overload(target);
   if (!schema) throw NoSuchCall();
   const ValueSource source{
       .tensor = [&](const SchemaArgument& parameter, const at::Tensor& first) { return value_for(parameter, first); },

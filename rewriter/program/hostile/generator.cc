@@ -7,6 +7,7 @@
 #include <array>
 
 #include <fxgraph/matchers/pattern_access.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/program/hostile/arguments.h>
 #include <fxgraph/rewriter/program/hostile/calls.h>
 #include <fxgraph/rewriter/program/hostile/modules.h>
@@ -65,11 +66,12 @@ class Generator : Calls {
       for (const Argument& argument : node.args()) args.push_back(mapped(argument));
       std::vector<NamedArgument> kwargs;
       for (const auto& [name, argument] : node.kwargs()) kwargs.push_back({name, mapped(argument)});
-      const OperatorSchema* schema = overload_of(node);
-      if (schema && random_.chance(12)) vary(*schema, args, kwargs);
+      const Call call = call_of(node);
+      const bool is_operator = call && !call.is_translated();
+      if (is_operator && random_.chance(12)) vary(call.schema(), args, kwargs);
       const std::size_t before = made_.size();
-      if (schema) {
-        place(*schema, std::move(args), std::move(kwargs));
+      if (is_operator) {
+        place(call.schema(), std::move(args), std::move(kwargs));
       } else {
         place(node.op(), node.target(), args, kwargs);
       }

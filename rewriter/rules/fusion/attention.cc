@@ -7,6 +7,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/type_conditions.h>
 #include <fxgraph/run/operators.h>
 
@@ -18,7 +19,7 @@ namespace {
 double factor(const Match& match, const char* part, const char* name) {
   if (!match.has(name)) return 1;
   const double value = match.literal(name);
-  return packet_of(match.called(part).view()) == "aten::div" ? 1 / value : value;
+  return packet_of(operator_of(match[part]).view()) == "aten::div" ? 1 / value : value;
 }
 
 double total_scale(const Match& match) {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include <fxgraph/module/module_effects.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
@@ -16,23 +17,24 @@ namespace fx::rules::fusion_merge_linears {
 namespace {
 
 bool is_view(const Node& node) {
-  const OperatorSchema* schema = schema_of(node);
-  return schema && schema->target == "aten::view";
+  const Call call = call_of(node);
+  return call && call.schema().target == "aten::view";
 }
 
 // The result of a merged layer is a column of a wider matrix: its rows do not follow one another. What asks for the
 // storage of a value, not for its elements, would fail on it or see others' elements.
 bool reads_storage(const Node& node) {
-  const OperatorSchema* schema = schema_of(node);
-  return schema && !is_view(node) && internal::needs_strides(*schema);
+  const Call call = call_of(node);
+  return call && call.schema().target != "aten::view" && internal::needs_strides(call.schema());
 }
 
 /// `view` wants storage that it can look at otherwise; `reshape` copies where it cannot.
 void make_reshape(Rewriter& rewriter, Node& view) {
+  spell_as_operator(view);
   std::vector<NamedArgument> kwargs = view.kwargs().to_vector();
   for (auto& [name, value] : kwargs) name = name == "size" ? Symbol("shape") : name;
   const std::vector<Argument> args(view.args().begin(), view.args().end());
-  rewriter.set_target(view, view.is(Op::call_method) ? "reshape" : "aten::reshape");
+  rewriter.set_target(view, "aten::reshape");
   rewriter.set_args_kwargs(view, args, kwargs);
 }
 

@@ -18,7 +18,7 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/common_subexpression.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
@@ -83,8 +83,7 @@ constexpr auto kReadsAnyLayout = std::to_array<std::string_view>({"aten::mean.di
 
 template <std::size_t n>
 bool is_one_of(const std::array<std::string_view, n>& names, const Node& node) {
-  const OperatorSchema* called = overload_of(node);
-  return called && std::ranges::find(names, called->target.view()) != names.end();
+  return std::ranges::find(names, operator_of(node).view()) != names.end();
 }
 
 class ChannelsLast {
@@ -111,7 +110,8 @@ class ChannelsLast {
     if (is_packed_convolution(node)) {
       keeps_[node] = true;
     } else if (is_channels_last_call(node) || is_one_of(kReadsAnyLayout, node)) {
-      const Argument* read = bound_argument(node, "self");
+      const Call call = call_of(node);
+      const Argument* read = call.argument("self");
       if (Node* source = read ? restored(*read) : nullptr) take(node, read->node(), *source);
     } else if (is_one_of(kKeepsLayout, node)) {
       move_behind(node);
@@ -122,7 +122,8 @@ class ChannelsLast {
   Node* restored(const Argument& argument) const {
     const Node* value = argument.node_or_null();
     if (!value || !is_plain_contiguous(*value)) return nullptr;
-    const Argument* made_contiguous = bound_argument(*value, "self");
+    const Call call = call_of(*value);
+    const Argument* made_contiguous = call.argument("self");
     Node* source = made_contiguous ? made_contiguous->node_or_null() : nullptr;
     const bool fits = source && keeps_[*source] && !written_.is_written(*value) && !written_.is_written(*source);
     return fits ? source : nullptr;
@@ -147,7 +148,7 @@ class ChannelsLast {
   void move_behind(Node& node) {
     const TensorInfo* result = info(node);
     if (!result || result->sizes.size() != 4 || written_.is_written(node)) return;
-    if (node.is_call("aten::batch_norm") && !evaluates(node)) return;
+    if (operator_of(node) == "aten::batch_norm" && !evaluates(node)) return;
     std::vector<std::pair<Node*, Node*>> moves;  // contiguous(y), y
     std::vector<Node*> others;
     std::int64_t kept = 0, converted = 0;
@@ -201,7 +202,8 @@ class ChannelsLast {
   }
 
   static bool evaluates(const Node& norm) {
-    const Argument* training = bound_argument(norm, "training");
+    const Call call = call_of(norm);
+    const Argument* training = call.argument("training");
     return training && training->is_bool() && !training->as_bool();
   }
 

@@ -10,9 +10,10 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 
 namespace fx::rules::lowering_writes {
 
@@ -60,8 +61,10 @@ class Writes {
     PassResult result;
     for (Node& node : graph_.nodes()) {
       own_[node] = makes_own(node);
+      const Symbol called = operator_of(node);
       for (const std::string_view target : kInPlace) {
-        if (!node.is_call(Symbol(from(target))) || !may_write_over(node)) continue;
+        if (called.view() != from(target) || !may_write_over(node)) continue;
+        spell_as_operator(node);
         program_.rewriter.set_target(node, to(target));
         own_[node] = true;
         ++result.applied;
@@ -73,13 +76,14 @@ class Writes {
 
   /// True when the value is nobody else's: an operator made it, and it is no view.
   bool makes_own(const Node& node) const {
-    if (!node.is(Op::call_function)) return false;
+    if (!node.is(Op::call_function) && !node.is(Op::call_method)) return false;
     const NodeEffects made = effects_of(node, effects_);
     return !made.impure() && !made.may_alias;
   }
 
   bool may_write_over(const Node& node) const {
-    const Node* value = node.args().empty() ? nullptr : node.arg(0).node_or_null();
+    const Call call = call_of(node);
+    const Node* value = call.args().empty() ? nullptr : call.args()[0].node_or_null();
     return value && own_[*value] && value->num_users() == 1 && same_tensor(node, *value);
   }
 

@@ -17,7 +17,7 @@
 #include <span>
 
 #include <fxgraph/ir/node_map.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
@@ -118,7 +118,8 @@ constexpr auto kViews = std::to_array<std::string_view>(
 /// What the call casts to `type`, or null.
 Node* cast_to(const Node& node, DType type) {
   if (!node.is_call("aten::_to_copy") || node.args().size() != 1 || node.kwargs().size() != 1) return nullptr;
-  const Argument* to = bound_argument(node, "dtype");
+  const Call call = call_of(node);
+  const Argument* to = call.argument("dtype");
   return to && *to == Argument(type) ? node.arg(0).node_or_null() : nullptr;
 }
 
@@ -144,8 +145,8 @@ class Casts {
  private:
   /// Of the functional operators of these packets: `out=` writes.
   static bool calls(std::span<const std::string_view> packets, const Node& node) {
-    const OperatorSchema* called = overload_of(node);
-    return called && !called->traits.writes && is_one_of(packets, called->target);
+    const Call call = call_of(node);
+    return call && !call.schema().traits.writes && is_one_of(packets, operator_name(call.schema()));
   }
 
   /// True when nothing reads the value but casts to bfloat16, through views of it. Back to front: users are known.
@@ -173,11 +174,11 @@ class Casts {
            static_cast<double>(static_cast<float>(c10::BFloat16(static_cast<float>(number)))) == number;
   }
 
-  static bool rounds_its_numbers(const Node& node) {
-    for (const Argument& argument : node.args()) {
+  static bool rounds_its_numbers(const Call& call) {
+    for (const Argument& argument : call.args()) {
       if (!has_bfloat16(argument)) return true;
     }
-    for (const auto& [name, argument] : node.kwargs()) {
+    for (const auto& [name, argument] : call.kwargs()) {
       if (!has_bfloat16(argument)) return true;
     }
     return false;
@@ -188,7 +189,7 @@ class Casts {
     const TensorInfo* result = std::as_const(program_.shapes)[node].tensor();
     if (!result || result->dtype != DType::float32) return;
     const bool is_view = calls(kViews, node);
-    if (!is_view && rounds_its_numbers(node)) return;
+    if (!is_view && rounds_its_numbers(call_of(node))) return;
     std::vector<std::pair<Node*, Node*>> moves;  // the copy in float32, what it is of
     for (Node* input : node.all_input_nodes()) {
       const TensorInfo* info = std::as_const(program_.shapes)[*input].tensor();

@@ -2,7 +2,7 @@
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/common_subexpression.h>
 
 namespace fx::rules::simplify_clean_up {
@@ -13,8 +13,8 @@ namespace {
 bool is_complex_sum(const RuleContext& program, const Node& node) {
   const TensorInfo* info = std::as_const(program.shapes)[node].tensor();
   if (!info || (info->dtype != DType::complex64 && info->dtype != DType::complex128)) return false;
-  const OperatorSchema* schema = schema_of(node);
-  return schema && schema->traits.commutative;
+  const Call call = call_of(node);
+  return call && call.schema().traits.commutative;
 }
 
 PassResult common_subexpression(RuleContext& program) {

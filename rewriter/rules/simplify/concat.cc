@@ -5,36 +5,31 @@
 #include <optional>
 #include <string_view>
 
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/element.h>
-#include <fxgraph/ops/schema.h>
-#include <fxgraph/rewriter/rules/operator_of.h>
 
 namespace fx::rules::simplify_concat {
 
 namespace {
-
-const Argument* argument_of(const Node& node, std::size_t index) {
-  const OperatorSchema* schema = overload_of(node);
-  return schema ? bound_argument(*schema, node, index) : nullptr;
-}
 
 std::optional<std::int64_t> literal_of(const Argument* argument) {
   if (!argument || !argument->is_int()) return {};
   return argument->as_int();
 }
 
-/// The concatenation that stands in the list and joins along the same dimension for this one only, or null.
-const Node* inner_concatenation(const Argument& element, std::int64_t dim) {
+/// The concatenation that stands in the list and joins along the same dimension for this one only, or nothing.
+Call inner_concatenation(const Argument& element, std::int64_t dim) {
   const Node* node = element.node_or_null();
-  if (!node || operator_of(*node) != "aten::cat" || node->num_users() != 1) return nullptr;
-  const Argument* list = argument_of(*node, 0);
-  return list && list->is_sequence() && literal_of(argument_of(*node, 1)) == dim ? node : nullptr;
+  const Call call = node && node->num_users() == 1 ? call_of(*node) : Call();
+  if (!call || operator_name(call.schema()) != "aten::cat") return {};
+  const Argument* list = call.argument(0);
+  return list && list->is_sequence() && literal_of(call.argument(1)) == dim ? call : Call();
 }
 
 /// Whether what it joins is of one type: else it rounds some of it, on the way to a wider type perhaps.
-Decision is_of_one_type(const Match& match, const Node& concatenation) {
+Decision is_of_one_type(const Match& match, const Call& concatenation) {
   const TensorInfo* first = nullptr;
-  for (const Argument& part : argument_of(concatenation, 0)->elements()) {
+  for (const Argument& part : concatenation.argument(0)->elements()) {
     const Node* node = part.node_or_null();
     const TensorInfo* info = node ? match.info(*node) : nullptr;
     if (!info) return refuse("the types of what it joins are not known; give --input");
@@ -49,9 +44,9 @@ Decision holds_concatenation(const Match& match) {
   if (!list.is_sequence()) return false;
   bool found = false;
   for (const Argument& element : list.elements()) {
-    const Node* inner = inner_concatenation(element, static_cast<std::int64_t>(match.literal("d")));
+    const Call inner = inner_concatenation(element, static_cast<std::int64_t>(match.literal("d")));
     if (!inner) continue;
-    if (Decision decision = is_of_one_type(match, *inner); !decision) return decision;
+    if (Decision decision = is_of_one_type(match, inner); !decision) return decision;
     found = true;
   }
   return found;
@@ -60,8 +55,8 @@ Decision holds_concatenation(const Match& match) {
 Node& flattened(const Match& match, Rewriter& rewriter) {
   std::vector<Argument> elements;
   for (const Argument& element : match.argument("list").elements()) {
-    if (const Node* inner = inner_concatenation(element, static_cast<std::int64_t>(match.literal("d")))) {
-      const ArgumentSpan parts = argument_of(*inner, 0)->elements();
+    if (const Call inner = inner_concatenation(element, static_cast<std::int64_t>(match.literal("d")))) {
+      const ArgumentSpan parts = inner.argument(0)->elements();
       elements.insert(elements.end(), parts.begin(), parts.end());
     } else {
       elements.push_back(element);
@@ -82,14 +77,15 @@ Node* split_whole(const Match& match) {
     split = taken->of;
   }
   static constexpr std::string_view kSplits[] = {"aten::chunk", "aten::split_with_sizes", "aten::split.sizes"};
-  if (std::ranges::find(kSplits, operator_of(*split).view()) == std::end(kSplits)) return nullptr;
-  if (literal_of(argument_of(*split, 2)) != static_cast<std::int64_t>(match.literal("d"))) return nullptr;
-  const Argument* sizes = argument_of(*split, 1);
+  const Call call = call_of(*split);
+  if (!call || std::ranges::find(kSplits, call.schema().target.view()) == std::end(kSplits)) return nullptr;
+  if (literal_of(call.argument(2)) != static_cast<std::int64_t>(match.literal("d"))) return nullptr;
+  const Argument* sizes = call.argument(1);
   const std::size_t count = !sizes                 ? 0
                             : sizes->is_int()      ? static_cast<std::size_t>(sizes->as_int())
                             : sizes->is_sequence() ? sizes->elements().size()
                                                    : 0;
-  return count == list.elements().size() ? argument_of(*split, 0)->node_or_null() : nullptr;
+  return count == list.elements().size() ? call.argument(0)->node_or_null() : nullptr;
 }
 
 std::vector<Rewrite> concatenations() {

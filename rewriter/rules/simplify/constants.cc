@@ -12,7 +12,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/type_conditions.h>
 #include <fxgraph/rewriter/rules/weights.h>
@@ -44,7 +44,7 @@ class ConstantFolding {
     }
     std::vector<Node*> results;
     for (Node& node : graph_.nodes()) {
-      if (constant_[node] && node.is(Op::call_function) && feeds_program(node)) results.push_back(&node);
+      if (constant_[node] && !node.is(Op::get_attr) && feeds_program(node)) results.push_back(&node);
     }
     for (Node* node : results) fold(*node);
     return std::move(outcome_);
@@ -53,9 +53,7 @@ class ConstantFolding {
  private:
   bool foldable(const Node& node) {
     if (node.is(Op::get_attr)) return effects_.not_constant(path_of(node)).empty();
-    if (!node.is(Op::call_function) || effects_.is_written(node) || effects_of(node).impure()) return false;
-    const OperatorSchema* schema = overload_of(node);
-    if (!schema && !node.is_call("operator.getitem")) return false;
+    if (effects_.is_written(node) || effects_of(node).impure()) return false;
     bool all = true;
     bool any = false;
     node.for_each_input([&](const Node& input) {
@@ -63,7 +61,7 @@ class ConstantFolding {
       any = true;
     });
     // Factories are small programs already, and empty() is whatever was there.
-    return all && any;
+    return all && any && (call_of(node) || node.is_call("operator.getitem"));
   }
 
   /// True when something that is not folded itself takes the value.
@@ -153,17 +151,17 @@ class LiteralOperands {
 
   PassResult run() {
     for (Node& node : graph_.nodes()) {
-      if (!node.is(Op::call_function) || node.args().size() != 2) continue;
-      const OperatorSchema* called = overload_of(node);
-      const auto overload = std::ranges::find(kOverloads, called ? called->target.view() : std::string_view(),
+      const Call call = call_of(node);
+      if (!call || call.args().size() != 2) continue;
+      const auto overload = std::ranges::find(kOverloads, call.schema().target.view(),
                                               &std::pair<std::string_view, std::string_view>::first);
       if (overload == kOverloads.end()) continue;
-      Node* x = node.args()[0].node_or_null();
-      Node* c = node.args()[1].node_or_null();
+      Node* x = call.args()[0].node_or_null();
+      Node* c = call.args()[1].node_or_null();
       if (!x || !c) continue;
       if (is_number(*c)) {
         make_literal(node, *x, *c, overload->second);
-      } else if (is_number(*x) && node.kwargs().empty() && overload->first != "aten::sub.Tensor" &&
+      } else if (is_number(*x) && call.kwargs().empty() && overload->first != "aten::sub.Tensor" &&
                  overload->first != "aten::div.Tensor") {  // x + 2 c is not c + 2 x
         make_literal(node, *c, *x, overload->second);
       }
@@ -196,6 +194,7 @@ class LiteralOperands {
     const at::Tensor value = program_.module.attribute(path_of(c));
     const Argument number =
         value.is_floating_point() ? Argument(value.item<double>()) : Argument(value.item<std::int64_t>());
+    spell_as_operator(node);
     program_.rewriter.set_target(node, scalar_overload);
     program_.rewriter.set_args(node, std::vector<Argument>{x, number});
     if (!c.has_users()) program_.rewriter.erase_node(c);

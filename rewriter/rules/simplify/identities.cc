@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fxgraph/ops/call.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/type_conditions.h>
 
 namespace fx::rules::simplify_identities {
@@ -46,16 +48,16 @@ std::vector<Rewrite> arithmetic() {
 /// Of the smallest whole number abs is negative; softplus is when its slope is, and hands on what is above its
 /// threshold.
 Decision is_never_negative(const Match& match) {
-  const Symbol called = match.called("v");
+  const Symbol called = operator_of(match["v"]);
   if (called == "aten::abs") return is_floating(match, "x");
   if (called != "aten::softplus") return true;
-  const auto at_least = [&](std::size_t i, const char* name, double standard, bool strictly) {
-    const Node& call = match["v"];
-    const Argument* given = call.args().size() > i ? &call.args()[i] : call.kwarg(Symbol(name));
-    const double value = !given ? standard : given->is_int() || given->is_float() ? given->as_float() : -1;
+  const Call call = call_of(match["v"]);
+  const auto at_least = [&](const char* name, bool strictly) {
+    const Argument& given = *call.argument(name);
+    const double value = given.is_int() || given.is_float() ? given.as_float() : -1;
     return strictly ? value > 0 : value >= 0;
   };
-  return at_least(1, "beta", 1, true) && at_least(2, "threshold", 20, false);
+  return at_least("beta", true) && at_least("threshold", false);
 }
 
 std::vector<Rewrite> pairs() {

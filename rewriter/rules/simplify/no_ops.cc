@@ -3,7 +3,7 @@
 
 #include <fxgraph/analysis/no_ops.h>
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 
 namespace fx::rules::simplify_no_ops {
@@ -45,8 +45,8 @@ bool returns_input(const LeafModule& leaf) {
   const std::vector<Node*> inputs = body->placeholders();
   const Node* value = body->output_node()->arg(0).node_or_null();
   const auto is_view = [](const Node& node) {  // another tensor
-    const OperatorSchema* schema = schema_of(node);
-    return schema && schema->traits.view;
+    const Call call = call_of(node);
+    return call && call.schema().traits.view;
   };
   while (const Node* same = value && !is_view(*value) ? no_op_argument(*value) : nullptr) value = same;
   return !inputs.empty() && value == inputs[0];

@@ -1,4 +1,5 @@
-// One call as the rules of batch_rules.cc see it. Internal to analysis/batch*.cc.
+// Where the samples lie in the arguments of a call: what the rules of batch_rules.cc ask. Internal to
+// analysis/batch*.cc.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/call.h>
 
 namespace fx::internal {
 
@@ -53,21 +54,21 @@ struct SampleValue {
   friend bool operator==(const SampleValue&, const SampleValue&) = default;
 };
 
-class BatchCall {
+class CallSamples {
  public:
   using Result = std::optional<SampleValue>;
 
-  /// `schema` may be null: of Python's functions.
-  BatchCall(const Node& node, const OperatorSchema* schema, const Shapes& shapes, const NodeMap<SampleValue>& values)
-      : node_(node), schema_(schema), shapes_(shapes), values_(values) {}
+  CallSamples(const Node& node, const Shapes& shapes, const NodeMap<SampleValue>& values)
+      : node_(node), call_(call_of(node)), shapes_(shapes), values_(values) {}
 
   const Node& node() const { return node_; }
-  const OperatorSchema* schema() const { return schema_; }
+  /// What the node calls; nothing for functions of Python that no operator is.
+  const Call& call() const { return call_; }
 
-  /// The argument at that place, or of that name; null when there is none.
+  /// The argument at that place, or of that name; null when there is none. Without an operator, as it is written.
   const Argument* argument(std::size_t i) const;
   const Argument* argument(std::string_view name) const;
-  std::size_t num_arguments() const { return schema_ ? schema_->arguments.size() : node_.args().size(); }
+  std::size_t num_arguments() const { return call_ ? call_.schema().arguments.size() : node_.args().size(); }
 
   SampleValue value(const Argument& argument) const;
   /// That of the argument; shared when there is none.
@@ -95,15 +96,15 @@ class BatchCall {
 
  private:
   const Node& node_;
-  const OperatorSchema* schema_;
+  const Call call_;
   const Shapes& shapes_;
   const NodeMap<SampleValue>& values_;
   std::string why_;
 };
 
 /// Where the samples lie in what the call returns.
-BatchCall::Result result_of_batch_call(BatchCall& call);
+CallSamples::Result result_of_batch_call(CallSamples& call);
 /// What it returns when all of its arguments are shared: the number, where it is known.
-SampleValue result_of_shared_call(BatchCall& call);
+SampleValue result_of_shared_call(CallSamples& call);
 
 }  // namespace fx::internal

@@ -1,0 +1,29 @@
+// What the tables say of one function or method of Python.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fxgraph/ops/python_names.h>
+#include <fxgraph/ops/python_rows.h>
+#include <fxgraph/ops/schema_registry.h>
+
+namespace fx::internal {
+
+/// Looked up once for each spelling.
+struct PythonTarget {
+  /// Of module `operator`: the row, and the overloads that it names; of others null and none.
+  const OperatorRow* op = nullptr;
+  Overloads of_tensors, of_numbers, of_mirrored;
+  std::span<const PythonRow> rows;
+  Symbol packet;                        ///< the operator that has its name, where the function is that; else empty
+  const KnownEffect* effect = nullptr;  ///< of functions that are no operator
+  Overloads candidates;                 ///< what candidate_overloads says
+  const SchemaType* result = nullptr;   ///< what all of these return; null where they differ
+};
+
+/// O(1) after the first question; lives as long as the process.
+const PythonTarget& python_target(Op op, Symbol target);
+
+}  // namespace fx::internal
