@@ -98,13 +98,12 @@ bool same_calls(const Node& a, const Node& b) {
     return a.op() == b.op() && a.target() == b.target() && std::ranges::equal(a.args(), b.args()) &&
            a.kwargs().to_vector() == b.kwargs().to_vector();
   }
-  if (&left.schema() != &right.schema()) return false;
-  const bool left_swapped = is_swapped(left), right_swapped = is_swapped(right);
-  for (std::size_t i = 0; i < left.schema().arguments.size(); ++i) {
-    const Argument *x = argument_at(left, left_swapped, i), *y = argument_at(right, right_swapped, i);
-    if (x && y ? *x != *y : x != y) return false;
-  }
-  return true;
+  if (is_swapped(left) == is_swapped(right)) return internal::same_calls(left, right);
+  const auto same = [&](std::size_t i, std::size_t j) {
+    const Argument *x = left.argument(i), *y = right.argument(j);
+    return x && y && *x == *y;
+  };
+  return internal::same_calls(left, right, 2) && same(0, 1) && same(1, 0);
 }
 
 // What the call takes first, or null.
