@@ -115,7 +115,7 @@ class Explainer {
  public:
   Explainer(const Graph& graph, const Pattern& pattern, const FindOptions& options, std::uint32_t anchor)
       : options_(options),
-        program_(internal::PatternAccess::shared(pattern), options),
+        program_(pattern, options),
         plan_(program_.facts().plan(PresentCalls(graph), anchor)),
         engine_(program_, graph, options, stats_) {
     engine_.set_plan(plan_);
@@ -187,16 +187,58 @@ std::string explain(const Graph& graph, const Pattern& pattern, const Node& node
 
 namespace {
 
+bool has_call(const Graph& graph, internal::CompiledPattern& program, std::uint32_t call) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [&](const Node& node) { return program.may_be(call, node); });
+}
+
+/// The first module that the graph calls and where the call stands; the modules that nobody can look into, if there is
+/// none. Empty when it calls no module.
+std::string module_with_call(const Graph& graph, const Pattern& pattern, std::uint32_t call,
+                             const FindOptions& options) {
+  FindOptions inside = options;
+  inside.calls = nullptr;
+  std::string closed;
+  std::size_t more = 0;
+  for (const Node& node : graph.nodes()) {
+    if (!node.is(Op::call_module)) continue;
+    bool known = true;
+    std::vector<std::string> open = {node.target().str()};
+    while (!open.empty()) {
+      const std::string path = std::move(open.back());
+      open.pop_back();
+      const std::shared_ptr<const Graph> body = options.module_body ? options.module_body(path) : nullptr;
+      if (!body) {
+        known = false;
+        continue;
+      }
+      internal::CompiledPattern program(pattern, inside);
+      if (has_call(*body, program, call)) {
+        const std::string type = options.module_type ? options.module_type(path) : "";
+        return "; the module " + path + (type.empty() ? "" : ", a " + type + ",") + " has one: match call_module[" +
+               node.target().str() + "](…), or write modules out by inline_modules";
+      }
+      for (const Node& inner : body->nodes()) {
+        if (inner.is(Op::call_module)) open.push_back(path + "." + inner.target().str());
+      }
+    }
+    if (known) continue;
+    if (more++ < 3) closed += (closed.empty() ? "; nobody looks into the modules " : ", ") + node.target().str();
+  }
+  return closed + (more > 3 ? " and " + std::to_string(more - 3) + " more" : "");
+}
+
 /// The operators that must be there and are not.
-std::string absent_operators(const Graph& graph, internal::CompiledPattern& program) {
+std::string absent_operators(const Graph& graph, const Pattern& pattern, const FindOptions& options,
+                             internal::CompiledPattern& program) {
   std::string text;
   for (std::uint32_t i = 0; i < program.size(); ++i) {
     if (program.node(i).kind != internal::PatternKind::call || !program.is_required(i)) continue;
-    const bool present = std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                                     [&](const Node& node) { return program.may_be(i, node); });
-    if (present) continue;
+    if (has_call(graph, program, i)) continue;
     const std::string wanted = internal::describe(program.pattern(), i);
-    text += "the graph has no " + (wanted.starts_with("a ") ? wanted.substr(2) : wanted) + "\n";
+    const bool function = program.node(i).op == Op::call_function;
+    text += "the graph has no " + (wanted.starts_with("a ") ? wanted.substr(2) : wanted) +
+            (function ? module_with_call(graph, pattern, i, options) : "") + "\n";
   }
   return text;
 }
@@ -264,7 +306,7 @@ std::string near_misses(const Graph& graph, const Pattern& pattern, const FindOp
   std::stable_sort(groups.begin(), groups.end(), is_nearer);
   std::string text = std::to_string(tried) + (tried == 1 ? " place" : " places") + " tried, " + std::to_string(fits) +
                      (fits == 1 ? " fits\n" : " fit\n");
-  text += absent_operators(graph, explainer.program());
+  text += absent_operators(graph, pattern, options, explainer.program());
   for (std::size_t i = 0; i < std::min(lines, groups.size()); ++i) text += to_text(groups[i]);
   if (groups.size() > lines) text += "and " + std::to_string(groups.size() - lines) + " more reasons\n";
   return text;

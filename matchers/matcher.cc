@@ -17,12 +17,12 @@ std::string_view to_string(SearchStop stop) {
 
 namespace internal {
 
-Search::Search(std::shared_ptr<const PatternData> pattern, const PresentCalls& present, const FindOptions& options,
-               std::vector<bool>& claimed)
-    : graph_(present.graph),
+Search::Search(const Pattern& pattern, std::shared_ptr<const PatternFacts> facts, SearchPlan plan, const Graph& graph,
+               const FindOptions& options, std::vector<bool>& claimed)
+    : graph_(graph),
       options_(options),
-      program_(std::move(pattern), options),
-      plan_(program_.facts().plan(present)),
+      program_(pattern, std::move(facts), options),
+      plan_(std::move(plan)),
       engine_(program_, graph_, options, stats_),
       claimed_(claimed) {
   engine_.set_plan(plan_);
@@ -152,7 +152,7 @@ void apply_overlap(std::vector<Match>& matches, const FindOptions& options, cons
 
 std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOptions& options) {
   std::vector<bool> claimed;
-  internal::Search search(internal::PatternAccess::shared(pattern), internal::PresentCalls(graph), options, claimed);
+  internal::Search search(pattern, internal::PresentCalls(graph), options, claimed);
   search.try_all();
   if (options.stats) *options.stats = search.stats();
   internal::apply_overlap(search.matches, options, graph);
@@ -171,7 +171,7 @@ bool matches(const Graph& graph, const Pattern& pattern, const Node& node, const
 struct NodeMatcher::State {
   State(const Graph& graph, const Pattern& pattern, const FindOptions& given)
       : options(given),
-        program(internal::PatternAccess::shared(pattern), options),
+        program(pattern, options),
         plan(program.facts().plan(internal::PresentCalls(graph), internal::PatternAccess::of(pattern).anchor)),
         engine(program, graph, options, stats) {
     engine.set_plan(plan);

@@ -73,6 +73,9 @@ struct FindOptions {
   const Shapes* shapes = nullptr;
   /// The type of the module at a path, `torch.nn.Conv2d` or `Conv2d`, for patterns that ask; empty: there is none.
   std::function<std::string(std::string_view path)> module_type{};
+  /// What the module at a path computes, null where that is not known; explanations name the module that has what the
+  /// graph lacks.
+  std::function<std::shared_ptr<const Graph>(std::string_view path)> module_body{};
   /// What called modules do and which attributes share storage, for `k: constant`.
   ModuleEffects modules{};
   /// What a match is worth, for Overlap::best_benefit; without it the number of its nodes.

@@ -220,15 +220,15 @@ PatternData flatten(const std::vector<match::Expr>& results, bool check) {
 
 Pattern::Pattern(const match::Expr& result) : Pattern(std::vector<match::Expr>{result}) {}
 Pattern::Pattern(const std::vector<match::Expr>& results)
-    : data_(std::make_shared<internal::PatternData>(internal::flatten(results))) {}
+    : prepared_(std::make_shared<internal::PreparedPattern>(internal::flatten(results))) {}
 Pattern::Pattern(const Graph& graph, const PatternOptions& options)
-    : data_(std::make_shared<internal::PatternData>(internal::read_graph(graph, options))) {}
+    : prepared_(std::make_shared<internal::PreparedPattern>(internal::read_graph(graph, options))) {}
 Pattern::Pattern(std::string_view text)
-    : data_(std::make_shared<internal::PatternData>(internal::parse_pattern(text))) {}
+    : prepared_(std::make_shared<internal::PreparedPattern>(internal::parse_pattern(text))) {}
 
 std::vector<Symbol> Pattern::captures() const {
   std::vector<Symbol> names;
-  for (const internal::PatternNode& node : data_->nodes) {
+  for (const internal::PatternNode& node : prepared_->data.nodes) {
     if (!node.name.empty()) names.push_back(node.name);
   }
   return names;
@@ -236,24 +236,24 @@ std::vector<Symbol> Pattern::captures() const {
 
 std::vector<Symbol> Pattern::inputs() const {
   std::vector<Symbol> names;
-  for (const std::uint32_t input : data_->inputs) names.push_back(data_->nodes[input].name);
+  for (const std::uint32_t input : prepared_->data.inputs) names.push_back(prepared_->data.nodes[input].name);
   return names;
 }
 
 Pattern::Pattern(std::string_view text, const Predicates& predicates)
-    : data_(std::make_shared<internal::PatternData>(internal::parse_pattern(text, predicates))) {}
+    : prepared_(std::make_shared<internal::PreparedPattern>(internal::parse_pattern(text, predicates))) {}
 
 Pattern Pattern::seeing_through() const {
   Pattern changed = *this;
-  changed.data_ = std::make_shared<internal::PatternData>(internal::seeing_through(*data_));
+  changed.prepared_ = std::make_shared<internal::PreparedPattern>(internal::seeing_through(prepared_->data));
   return changed;
 }
 
-const std::vector<CallProblem>& Pattern::problems() const { return data_->problems; }
-bool Pattern::needs_shapes() const { return internal::needs_shapes(*data_); }
-bool Pattern::needs_module_types() const { return internal::needs_module_types(*data_); }
-std::size_t Pattern::num_outputs() const { return data_->outputs.size(); }
-std::string Pattern::str() const { return internal::print_pattern(*data_); }
+const std::vector<CallProblem>& Pattern::problems() const { return prepared_->data.problems; }
+bool Pattern::needs_shapes() const { return internal::needs_shapes(prepared_->data); }
+bool Pattern::needs_module_types() const { return internal::needs_module_types(prepared_->data); }
+std::size_t Pattern::num_outputs() const { return prepared_->data.outputs.size(); }
+std::string Pattern::str() const { return internal::print_pattern(prepared_->data); }
 std::ostream& operator<<(std::ostream& out, const Pattern& pattern) { return out << pattern.str(); }
 
 }  // namespace fx

@@ -30,7 +30,7 @@ namespace fx {
 
 namespace internal {
 struct PatternAccess;
-struct PatternData;
+struct PreparedPattern;
 }  // namespace internal
 
 /// Predicates that a pattern's text may call by name: `c: int.if(even)`.
@@ -104,7 +104,7 @@ class Pattern {
 
  private:
   friend struct internal::PatternAccess;
-  std::shared_ptr<const internal::PatternData> data_;
+  std::shared_ptr<const internal::PreparedPattern> prepared_;
 };
 
 /// Prints str().

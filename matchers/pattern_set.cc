@@ -15,12 +15,12 @@ namespace {
 using internal::Search;
 
 /// Puts the matches of all patterns together in graph order, and resolves overlaps that the sweep did not.
-std::vector<SetMatch> collect(std::vector<std::unique_ptr<Search>>& searches, const FindOptions& options,
-                              const Graph& graph) {
+std::vector<SetMatch> collect(std::vector<std::unique_ptr<Search>>& searches, const std::vector<std::size_t>& patterns,
+                              const FindOptions& options, const Graph& graph) {
   std::vector<Match> matches;
   std::unordered_map<const internal::PatternData*, std::size_t> position;
   for (std::size_t i = 0; i < searches.size(); ++i) {
-    position.emplace(&searches[i]->program().pattern(), i);
+    position.emplace(&searches[i]->program().pattern(), patterns[i]);
     std::move(searches[i]->matches.begin(), searches[i]->matches.end(), std::back_inserter(matches));
   }
   internal::apply_overlap(matches, options, graph);
@@ -47,15 +47,19 @@ std::vector<SetMatch> PatternSet::find(const Graph& graph, const FindOptions& op
   std::vector<bool> claimed;
   std::vector<std::unique_ptr<Search>> searches;
   internal::AnchorIndex index;
-  bool any = false;
+  std::vector<std::size_t> patterns;  // of the searches
   const internal::PresentCalls present(graph);
   for (std::uint32_t i = 0; i < patterns_.size(); ++i) {
+    auto facts = internal::PatternAccess::facts(patterns_[i], options);
+    facts->check(options);
+    internal::SearchPlan plan = facts->plan(present);
+    if (plan.impossible) continue;
+    index.add(static_cast<std::uint32_t>(searches.size()), *facts, plan);
     searches.push_back(
-        std::make_unique<Search>(internal::PatternAccess::shared(patterns_[i]), present, options, claimed));
-    index.add(i, searches.back()->program().facts(), searches.back()->plan());
-    any |= !searches.back()->plan().impossible;
+        std::make_unique<Search>(patterns_[i], std::move(facts), std::move(plan), graph, options, claimed));
+    patterns.push_back(i);
   }
-  if (any) {
+  if (!searches.empty()) {
     internal::AnchorSweep sweep(index, graph);
     for (Node& node : const_cast<Graph&>(graph).nodes()) {
       for (const std::uint32_t id : sweep.candidates(node)) {
@@ -68,7 +72,7 @@ std::vector<SetMatch> PatternSet::find(const Graph& graph, const FindOptions& op
     *options.stats = {};
     for (const auto& search : searches) sum(*options.stats, search->stats());
   }
-  return collect(searches, options, graph);
+  return collect(searches, patterns, options, graph);
 }
 
 }  // namespace fx

@@ -23,8 +23,14 @@ class Search {
  public:
   /// In the graph that `present` is about. `claimed` marks the nodes of kept matches under Overlap::first; searches
   /// that share it keep disjoint matches.
-  Search(std::shared_ptr<const PatternData> pattern, const PresentCalls& present, const FindOptions& options,
-         std::vector<bool>& claimed);
+  Search(const Pattern& pattern, const PresentCalls& present, const FindOptions& options, std::vector<bool>& claimed)
+      : Search(pattern, PatternAccess::facts(pattern, options), present, options, claimed) {}
+  Search(const Pattern& pattern, std::shared_ptr<const PatternFacts> facts, const PresentCalls& present,
+         const FindOptions& options, std::vector<bool>& claimed)
+      : Search(pattern, facts, facts->plan(present), present.graph, options, claimed) {}
+  /// With the plan that the facts have for the graph.
+  Search(const Pattern& pattern, std::shared_ptr<const PatternFacts> facts, SearchPlan plan, const Graph& graph,
+         const FindOptions& options, std::vector<bool>& claimed);
   Search(const Search&) = delete;
 
   const SearchPlan& plan() const { return plan_; }

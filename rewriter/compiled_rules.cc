@@ -20,7 +20,7 @@ CompiledRules::CompiledRules(const RuleSet& rules, const FindOptions& find, cons
   const PresentCalls present(graph);
   for (std::uint32_t i = 0; i < rules_.size(); ++i) {
     const Rule& rule = rules_[i];
-    auto facts = std::make_shared<const PatternFacts>(PatternAccess::shared(rule.pattern), find);
+    auto facts = PatternAccess::facts(rule.pattern, find);
     SearchPlan plan = facts->plan(present);
     // An operator that is not there may come with a rewrite.
     plan.impossible = false;

@@ -63,7 +63,7 @@ class Replace {
     if (options_.shapes) find.shapes = options_.shapes;
     if (!find.modules) find.modules = options_.modules;
     std::vector<bool> claimed;
-    Search search(internal::PatternAccess::shared(pattern_), internal::PresentCalls(rewriter_.graph()), find, claimed);
+    Search search(pattern_, internal::PresentCalls(rewriter_.graph()), find, claimed);
     search.want_escapes = true;
     // Found in the order of their results already: they need not be sorted, and may lie flat.
     if (find.overlap == Overlap::first && search.plan().anchor == internal::PatternAccess::of(pattern_).anchor)

@@ -55,6 +55,7 @@ FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& 
                           const std::vector<std::string>& inputs, Shapes& shapes) {
   FindOptions found;
   found.module_type = model.module_types();
+  found.module_body = model.module_bodies();
   if (pattern.needs_module_types() && !found.module_type) {
     throw Error(ErrorKind::invalid_argument,
                 "the pattern names types of modules, and " + file +

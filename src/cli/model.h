@@ -33,6 +33,8 @@ class Model {
   virtual ModuleEffects module_effects() { return {}; }
   /// Says the type of the submodule at a path; empty when the submodules are not known.
   virtual std::function<std::string(std::string_view)> module_types() { return {}; }
+  /// Says what the submodule at a path computes; empty when the submodules are not known.
+  virtual std::function<std::shared_ptr<const Graph>(std::string_view)> module_bodies() { return {}; }
   /// Its parameters and buffers, and what its submodules compute; nothing when they are not known.
   virtual std::vector<AttributeInfo> attributes() { return {}; }
   virtual CostOptions cost_options() { return {}; }

@@ -76,6 +76,8 @@ class Registry {
     return kept;
   }
 
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
   bool has_source() {
     std::lock_guard lock(mutex_);
     return source_.overloads != nullptr;
@@ -122,12 +124,14 @@ class Registry {
 
   // Makes every question be asked anew. What was answered stays valid, for those who hold it.
   void forget() {
+    generation_.fetch_add(1, std::memory_order_release);
     packets_.clear();
     for (const Symbol target : cached_) symbol_entry(target).schema.store(nullptr, std::memory_order_release);
     cached_.clear();
   }
 
   std::mutex mutex_;
+  std::atomic<std::uint64_t> generation_{0};
   SchemaSource source_;
   std::deque<OperatorSchema> schemas_;
   std::deque<Overloads> lists_;
@@ -148,6 +152,8 @@ Registry& registry() {
 const TargetInfo& make_target_info(Symbol target) { return registry().make_info(target); }
 
 const Overloads& overload_list(Symbol packet) { return registry().locked_overloads(packet); }
+
+std::uint64_t schema_generation() { return registry().generation(); }
 
 bool has_source() { return registry().has_source(); }
 

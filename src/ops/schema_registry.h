@@ -79,6 +79,8 @@ std::string agreed_name(std::string_view target);
 
 /// The overloads of `packet`; the list lives as long as the process.
 const Overloads& overload_list(Symbol packet);
+/// Another number whenever schemas are registered: what was worked out from those before may be wrong. A load.
+std::uint64_t schema_generation();
 /// True when a source was set.
 bool has_source();
 

@@ -39,7 +39,7 @@ TEST(AnchorIndex, ArgumentsGivenByKeywordAreLookedAtByTheSearch) {
 
 struct Index {
   void add(const Pattern& pattern, const Graph& graph) {
-    programs.emplace_back(internal::PatternAccess::shared(pattern), options);
+    programs.emplace_back(pattern, options);
     index.add(static_cast<std::uint32_t>(programs.size() - 1), programs.back().facts(),
               programs.back().facts().plan(internal::PresentCalls(graph)));
   }

@@ -86,6 +86,26 @@ TEST(NearMisses, ReasonsAreGrouped) {
   EXPECT_EQ(near_misses(graph, "aten::gelu(x)"), "0 places tried, 0 fit\nthe graph has no aten::gelu\n");
 }
 
+TEST(NearMisses, TheModuleThatHasTheOperatorIsNamed) {
+  const Graph graph = graph_of("a = call_module[target=net](%x)\nb = call_module[target=own](%a)\nreturn b");
+  const auto outer = std::make_shared<const Graph>(graph_of("a = call_module[target=act](%x)\nreturn a"));
+  const auto inner = std::make_shared<const Graph>(graph_of("a = torch.relu(%x)\nreturn a"));
+  FindOptions options;
+  EXPECT_EQ(near_misses(graph, "aten::relu(x)", options),
+            "0 places tried, 0 fit\nthe graph has no aten::relu; nobody looks into the modules net, own\n");
+  options.module_body = [&](std::string_view path) {
+    return path == "net" ? outer : path == "net.act" ? inner : nullptr;
+  };
+  EXPECT_EQ(near_misses(graph, "aten::relu(x)", options),
+            "0 places tried, 0 fit\nthe graph has no aten::relu; the module net.act has one: match "
+            "call_module[net](…), or write modules out by inline_modules\n");
+  EXPECT_EQ(near_misses(graph, "aten::tanh(x)", options),
+            "0 places tried, 0 fit\nthe graph has no aten::tanh; nobody looks into the modules own\n");
+  options.module_type = [](std::string_view) { return "torch.nn.ReLU"; };
+  EXPECT_THAT(near_misses(graph, "aten::relu(x)", options),
+              ::testing::HasSubstr("the module net.act, a torch.nn.ReLU, has one"));
+}
+
 TEST(NearMisses, SeveralObstaclesOfOnePlace) {
   const Graph graph = graph_of(
       "w = get_attr[target=w]()\nc = aten::conv2d(%x, %w, None, [2, 2])\nk = aten::clamp(%c, 0.0, 6.5)\nl = "

@@ -19,7 +19,7 @@ RevisitPaths paths_of(const std::vector<std::string>& patterns, const Graph& gra
   RevisitPaths paths;
   for (const std::string& text : patterns) {
     const Pattern pattern(text);
-    const PatternFacts facts(internal::PatternAccess::shared(pattern), FindOptions{});
+    const PatternFacts facts(internal::PatternAccess::of(pattern));
     EXPECT_TRUE(paths.add(facts, facts.plan(internal::PresentCalls(graph)))) << text;
   }
   return paths;

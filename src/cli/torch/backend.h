@@ -11,6 +11,7 @@
 #include <fxgraph/cli/torch/measures.h>
 #include <fxgraph/module/code.h>
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/module/inline_modules.h>
 #include <fxgraph/rewriter/partition/stage_costs.h>
 
 namespace fx::cli {
@@ -24,6 +25,9 @@ class TorchModel : public Model {
   ModuleEffects module_effects() override;
   std::function<std::string(std::string_view)> module_types() override {
     return [module = module_](std::string_view path) { return module->module_type(std::string(path)); };
+  }
+  std::function<std::shared_ptr<const Graph>(std::string_view)> module_bodies() override {
+    return [module = module_](std::string_view path) { return module_body(module->find_submodule(std::string(path))); };
   }
   std::vector<AttributeInfo> attributes() override;
   CostOptions cost_options() override { return module_costs(*module_); }
