@@ -12,7 +12,7 @@
 #include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/program/view_places.h>
 #include <fxgraph/rewriter/rewriter.h>
-#include <fxgraph/run/operators.h>
+#include <fxgraph/run/call_target.h>
 
 namespace fx {
 namespace {
@@ -60,7 +60,7 @@ bool same_layout(const TensorInfo& a, const TensorInfo& b) {
 /// `masked_select` and `x[mask]`: other data give other sizes.
 bool is_sized_by_data(const Node& node) {
   if (const Call call = call_of(node)) {
-    const TorchOperator* called = find_torch_operator(call.schema().target);
+    const TorchOperator* called = torch_operator(call);
     return called && called->handle && called->handle->hasTag(at::Tag::dynamic_output_shape);
   }
   return node.is_call("operator.getitem") && node.args().size() == 2 && names_nodes(node.arg(1));

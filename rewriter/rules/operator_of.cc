@@ -4,6 +4,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/python_target.h>
 
 namespace fx::rules {
 
@@ -16,7 +17,7 @@ Symbol operator_of(const Node& node) {
 
 std::vector<Symbol> possible_packets(const Node& call) {
   if (const Symbol one = operator_of(call); !one.empty()) return {Symbol(packet_of(one.view()))};
-  return internal::candidate_packets(call.op(), call.target());
+  return internal::python_target(call.op(), call.target()).packets;
 }
 
 std::string_view last_name(const Node& call) {

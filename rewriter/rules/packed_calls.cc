@@ -17,7 +17,7 @@
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/weights.h>
-#include <fxgraph/run/operators.h>
+#include <fxgraph/run/call_target.h>
 #include <fxgraph/run/packed_once.h>
 
 namespace fx::rules {
@@ -71,7 +71,7 @@ class WeightPreparation {
 
   static bool is_packing_call(const Node& node) {
     const Call call = call_of(node);
-    const TorchOperator* op = call ? find_torch_operator(call.schema().target) : nullptr;
+    const TorchOperator* op = call ? torch_operator(call) : nullptr;
     return op && is_packing(*op->schema);
   }
 

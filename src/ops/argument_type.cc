@@ -1,8 +1,11 @@
 #include <fxgraph/ops/argument_type.h>
 
-#include <array>
+#include <algorithm>
+#include <optional>
+#include <vector>
 
 #include <fxgraph/ops/python_target.h>
+#include <fxgraph/support/flat_map.h>
 
 namespace fx::internal {
 
@@ -77,6 +80,7 @@ constexpr NamedKind kAnnotations[] = {
     {"int", kInt},
     {"float", kFloat},
     {"bool", kBool},
+    {"number", {Base::scalar}},
     {"str", {Base::string}},
     {"Tensor", kTensor},
     {"torch.Tensor", kTensor},
@@ -121,7 +125,10 @@ ArgumentType element_of(ArgumentType kind) {
   return kind;
 }
 
-// One question. `budget_` bounds the nodes looked at, so that neither depth nor sharing can make it expensive.
+// One question. Of nodes whose kind hangs on their inputs at most so many are looked at: further back no program
+// computes a number.
+constexpr std::size_t kMostNodes = 1000;
+
 class Inference {
  public:
   ArgumentType argument(const Argument& value) {
@@ -153,25 +160,48 @@ class Inference {
   }
 
   ArgumentType node(const Node& node) {
-    if (budget_-- <= 0) return kUnknownType;
+    if (const std::optional<ArgumentType> own = without_inputs(node)) return *own;
+    if (!known_.find(node.id()) && !walking_) walk(node);
+    const ArgumentType* found = known_.find(node.id());
+    return found ? *found : kUnknownType;
+  }
+
+  // Inputs first, without recursion.
+  void walk(const Node& last) {
+    walking_ = true;
+    std::vector<const Node*> open = {&last};
+    for (std::size_t looked_at = 0; !open.empty();) {
+      const Node& node = *open.back();
+      const std::size_t before = open.size();
+      if (!known_.find(node.id()) && looked_at < kMostNodes) {
+        node.for_each_input([&](const Node& input) {
+          if (!known_.find(input.id()) && !without_inputs(input)) open.push_back(&input);
+        });
+      }
+      looked_at += open.size() != before;
+      if (open.size() != before) continue;
+      if (!known_.find(node.id())) known_[node.id()] = from_inputs(node);
+      open.pop_back();
+    }
+    walking_ = false;
+  }
+
+  // Nothing where the kind hangs on those of the inputs.
+  static std::optional<ArgumentType> without_inputs(const Node& node) {
     if (const Meta* meta = node.find_meta()) {
       if (const auto* type = meta->get<std::string>(meta_key::kType)) {
         if (const ArgumentType* kind = find_kind(kAnnotations, *type)) return *kind;
       }
     }
     if (node.is(Op::call_method)) return method(node);
-    return node.is(Op::call_function) ? function(node) : kUnknownType;
-  }
-
-  ArgumentType function(const Node& node) {
+    if (!node.is(Op::call_function)) return kUnknownType;
     const TargetInfo& info = target_info(node.target());
-    if (info.exact || (info.schema && (is_default_call(*info.schema, node) || is_of_numbers(*info.schema, node))))
-      return result(*info.schema);
+    if (info.exact || (info.schema && is_default_call(*info.schema, node))) return result(*info.schema);
+    if (info.schema && may_be_of_numbers(*info.schema, node)) return std::nullopt;
     if (!info.overloads->empty()) return common_result(node);
     const std::string_view name = node.target().view();
     if (const ArgumentType* kind = find_kind(kFunctionTypes, name)) return *kind;
-    if (const ArgumentType* kind = find_kind(kArithmetic, name)) return arithmetic(node, *kind);
-    if (node.args().size() >= 2 && name == "operator.getitem") return item(node);
+    if (find_kind(kArithmetic, name) || is_item(node)) return std::nullopt;
     if (node.args().size() >= 2 && name == "builtins.getattr" && node.args()[1].is_string()) {
       const ArgumentType* kind = find_kind(kAttributes, node.args()[1].as_string());
       return kind ? *kind : kUnknownType;
@@ -179,13 +209,23 @@ class Inference {
     return common_result(node);
   }
 
+  ArgumentType from_inputs(const Node& node) {
+    if (is_item(node)) return item(node);
+    if (const ArgumentType* kind = find_kind(kArithmetic, node.target().view())) return arithmetic(node, *kind);
+    const auto is_number = [&](const Argument& given) { return is_number_type(argument(given)); };
+    return std::ranges::all_of(node.args(), is_number) ? result(*target_info(node.target()).schema)
+                                                       : common_result(node);
+  }
+
+  static bool is_item(const Node& node) { return node.args().size() >= 2 && node.target() == "operator.getitem"; }
+
   // What the node returns whichever overload it calls.
   static ArgumentType common_result(const Node& node) {
     const SchemaType* type = python_target(node.op(), node.target()).result;
     return type ? as_argument(*type) : kUnknownType;
   }
 
-  ArgumentType method(const Node& node) {
+  static ArgumentType method(const Node& node) {
     const ArgumentType* kind = find_kind(kMethods, node.target().view());
     if (!kind) return common_result(node);
     const bool all_dimensions = node.args().size() + node.kwargs().size() == 1;
@@ -200,13 +240,12 @@ class Inference {
   }
 
   // `aten::add(Scalar a, Scalar b)`, which has no name beside the others.
-  bool is_of_numbers(const OperatorSchema& schema, const Node& node) {
-    if (schema.arguments.size() != node.args().size() || !node.kwargs().empty()) return false;
-    for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
-      const SchemaType& wanted = schema.arguments[i].type;
-      if (!is_number_type({wanted.base, wanted.list}) || !is_number_type(argument(node.args()[i]))) return false;
-    }
-    return !schema.arguments.empty();
+  static bool may_be_of_numbers(const OperatorSchema& schema, const Node& node) {
+    const auto is_number = [](const SchemaArgument& wanted) {
+      return is_number_type({wanted.type.base, wanted.type.list});
+    };
+    return schema.arguments.size() == node.args().size() && node.kwargs().empty() && !schema.arguments.empty() &&
+           std::ranges::all_of(schema.arguments, is_number);
   }
 
   static ArgumentType result(const OperatorSchema& schema) {
@@ -245,7 +284,8 @@ class Inference {
     return exponent.as_int() < 0 ? kFloat : kInt;
   }
 
-  int budget_ = 48;
+  FlatMap<ArgumentType> known_;  // of nodes that hang on their inputs, by id
+  bool walking_ = false;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ struct ArgumentType {
 inline constexpr ArgumentType kUnknownType{SchemaType::Base::other, false, false};
 
 /// Literals of no base (None, dict, slice, …) and containers give `other`; a list gives its elements' kind when they
-/// agree. Looks back through at most a few dozen nodes of integer arithmetic; beyond that the answer is kUnknownType.
+/// agree. Looks back through at most a thousand nodes of arithmetic; beyond that the answer is kUnknownType.
 ArgumentType argument_type(const Argument& argument);
 
 /// True for the kinds that Python and TorchScript compute with without tensors: numbers and bools.

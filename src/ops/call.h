@@ -127,9 +127,6 @@ Call python_call(const Node& node);
 /// True when a row of the table says that this call of a Python function has no effects.
 bool is_pure_python_call(const Node& node);
 
-/// The operators that calls of this function or method may end in, whatever the arguments; empty for an unknown name.
-std::vector<Symbol> candidate_packets(Op op, Symbol target);
-
 /// The overloads that a call of this function or method may be of, whatever the arguments; empty when it is spelt as
 /// one overload, and for an unknown name. O(1) after the first question.
 const std::vector<const OperatorSchema*>& candidate_overloads(Op op, Symbol target);

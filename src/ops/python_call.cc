@@ -240,7 +240,7 @@ bool operator_call(const PythonTarget& target, const Node& node, Translation& ca
   if (ints && target.op->packet.starts_with("aten::pow")) return false;
   if (numbers) return call.choose(target.of_numbers);
   if (call.choose(target.of_tensors)) return true;
-  if (call.args.size() != 2 || call.args[0].is_node()) return false;
+  if (call.args.size() != 2 || !is_number_type(argument_type(call.args[0]))) return false;
   std::swap(call.args[0], call.args[1]);
   return call.choose(target.of_mirrored);
 }

@@ -63,6 +63,7 @@ const SchemaType* common_result(const Overloads& candidates) {
 PythonTarget look_up(Op op, Symbol target, const TargetInfo& info) {
   PythonTarget found;
   if (op == Op::call_function && !info.overloads->empty()) {
+    found.packets = {Symbol(packet_of(info.name.view()))};
     if (!info.exact) found.candidates = *info.overloads;
     found.result = common_result(found.candidates);
     return found;
@@ -78,9 +79,23 @@ PythonTarget look_up(Op op, Symbol target, const TargetInfo& info) {
   } else if (found.rows.empty() && !is_like_operator(name) && !found.effect) {
     found.packet = Symbol(agreed_packet(packet_by_name(name)));
   }
-  for (const Symbol packet : candidate_packets(op, target)) {
-    const Overloads& list = overload_list(packet);
+  const auto add = [&](std::string_view packet) {
+    const Overloads& list = overload_list(Symbol(packet));
+    if (!list.empty()) found.packets.push_back(Symbol(packet));
     found.candidates.insert(found.candidates.end(), list.begin(), list.end());
+  };
+  if (found.op) {
+    for (const std::string_view packet : {found.op->packet, found.op->numbers, found.op->mirrored}) add(packet);
+  } else {
+    for (const PythonRow& row : found.rows) {
+      const std::string packet(packet_of(row.target.view()));
+      add(packet);
+      if (row.inplace != PythonItem::kLiteral) add(packet + "_");
+    }
+    for (const LikeRow& row : like_operators()) {
+      if (row.name == name) add(row.packet);
+    }
+    add(found.packet.view());
   }
   found.result = common_result(found.candidates);
   return found;
@@ -119,29 +134,6 @@ std::string python_name(Op op, Symbol target) {
   const std::string_view name = canonical_target(target).view();
   if (name.starts_with(kFunctional)) return "torch." + std::string(name.substr(kFunctional.size()));
   return std::string(name);
-}
-
-std::vector<Symbol> candidate_packets(Op op, Symbol target) {
-  std::vector<Symbol> packets;
-  const auto add = [&](std::string_view packet) {
-    if (!overload_list(Symbol(packet)).empty()) packets.push_back(Symbol(packet));
-  };
-  const std::string name = python_name(op, target);
-  if (const OperatorRow* row = find_operator(name)) {
-    for (const std::string_view packet : {row->packet, row->numbers, row->mirrored}) add(packet);
-    return packets;
-  }
-  const std::span<const PythonRow> rows = python_rows(name);
-  for (const PythonRow& row : rows) {
-    const std::string packet(packet_of(row.target.view()));
-    add(packet);
-    if (row.inplace != PythonItem::kLiteral) add(packet + "_");
-  }
-  for (const LikeRow& row : like_operators()) {
-    if (row.name == name) add(row.packet);
-  }
-  if (rows.empty() && !is_like_operator(name) && !known_effect(name)) add(agreed_packet(packet_by_name(name)));
-  return packets;
 }
 
 }  // namespace fx::internal

@@ -19,6 +19,7 @@ struct PythonTarget {
   std::span<const PythonRow> rows;
   Symbol packet;                        ///< the operator that has its name, where the function is that; else empty
   const KnownEffect* effect = nullptr;  ///< of functions that are no operator
+  std::vector<Symbol> packets;          ///< the operators that a call may end in
   Overloads candidates;                 ///< what candidate_overloads says
   const SchemaType* result = nullptr;   ///< what all of these return; null where they differ
 };

@@ -8,9 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/ir/graph.h>
-#include <fxgraph/ir/node_map.h>
-#include <fxgraph/ops/call.h>
+#include <fxgraph/ops/call_on_kinds.h>
 #include <fxgraph/run/operators.h>
 
 namespace fx {
@@ -24,6 +22,10 @@ const TorchOperator* torch_operator(const Call& call);
 /// nothing.
 std::string enumerator_kind(const Node& node);
 
+/// What of a value decides between overloads.
+enum class InputKind : std::uint8_t { other, tensor, integer, floating, boolean, complex, string, device, none };
+InputKind kind_of(const c10::IValue& value);
+
 /// A call of a function or method with values for its nodes: what fx::Call says of it, and of which operator it is.
 class CallOnValues {
  public:
@@ -31,8 +33,6 @@ class CallOnValues {
   CallOnValues(const Node& node, const std::vector<c10::IValue>& inputs);
   /// A call with these values.
   CallOnValues(Op op, Symbol target, const CallValues& values);
-  /// What it is about stays where it is.
-  CallOnValues(const CallOnValues&) = delete;
 
   /// The operator; null when the call is none.
   const TorchOperator* op() const { return op_; }
@@ -43,19 +43,13 @@ class CallOnValues {
   /// What the call is given by position, as it is written.
   std::vector<c10::IValue> positional(const std::vector<c10::IValue>& inputs) const;
   /// `no overload of torch.add takes these arguments: (Tensor, String)`, and what is given twice.
-  std::string refusal() const;
+  std::string refusal() const { return call_.refusal(); }
 
  private:
-  void add_input(const c10::IValue& value, const Node* of);
-  bool find();
   void resolve();
 
-  Graph graph_;
-  Node* node_ = nullptr;
-  std::vector<Argument> fakes_;  // for the inputs: placeholders, or None
+  internal::CallOnKinds call_;
   std::vector<c10::IValue> inputs_;
-  NodeMap<std::size_t> position_;  // of a placeholder among the inputs
-  Call call_;
   const TorchOperator* op_ = nullptr;
 };
 

@@ -11,20 +11,10 @@
 namespace fx::internal {
 namespace {
 
-std::uint32_t kind_of(const c10::IValue& value) {
-  if (value.isTensor()) return 1;
-  if (value.isInt()) return 2;
-  if (value.isDouble()) return 3;
-  if (value.isBool()) return 4;
-  if (value.isNone()) return 5;
-  if (value.isString()) return 6;
-  return value.isComplexDouble() ? 7 : value.isDevice() ? 8 : 9;
-}
-
 /// Kinds of all elements: which overload takes a list hangs on each.
 std::uint64_t mixed(std::uint64_t hash, const c10::IValue& value) {
   const auto mix = [](std::uint64_t before, std::uint64_t next) { return (before ^ next) * 1099511628211ull; };
-  if (!value.isList() && !value.isTuple()) return mix(hash, kind_of(value));
+  if (!value.isList() && !value.isTuple()) return mix(hash, static_cast<std::uint64_t>(kind_of(value)));
   hash = mix(hash, value.isList() ? 16 : 32);
   for (const c10::IValue& each : value.isList() ? value.toListRef() : value.toTupleRef().elements())
     hash = mixed(hash, each);

@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -20,22 +21,20 @@ using c10::TypePtr;
 constexpr const char* kSliceMark = "\1slice";
 constexpr const char* kEllipsisMark = "\1ellipsis";
 
-struct NamedFormat {
+struct NamedValue {
   const char* name;
-  c10::MemoryFormat format;
+  std::int64_t value;
 };
-constexpr NamedFormat kMemoryFormats[] = {{"contiguous_format", c10::MemoryFormat::Contiguous},
-                                          {"preserve_format", c10::MemoryFormat::Preserve},
-                                          {"channels_last", c10::MemoryFormat::ChannelsLast},
-                                          {"channels_last_3d", c10::MemoryFormat::ChannelsLast3d}};
-struct NamedLayout {
-  const char* name;
-  c10::Layout layout;
-};
-constexpr NamedLayout kLayouts[] = {{"strided", c10::kStrided},      {"sparse_coo", c10::kSparse},
-                                    {"sparse_csr", c10::kSparseCsr}, {"_mkldnn", c10::kMkldnn},
-                                    {"sparse_csc", c10::kSparseCsc}, {"sparse_bsr", c10::kSparseBsr},
-                                    {"sparse_bsc", c10::kSparseBsc}};
+
+constexpr NamedValue named(const char* name, auto value) { return {name, static_cast<std::int64_t>(value)}; }
+constexpr NamedValue kMemoryFormats[] = {named("contiguous_format", c10::MemoryFormat::Contiguous),
+                                         named("preserve_format", c10::MemoryFormat::Preserve),
+                                         named("channels_last", c10::MemoryFormat::ChannelsLast),
+                                         named("channels_last_3d", c10::MemoryFormat::ChannelsLast3d)};
+constexpr NamedValue kLayouts[] = {named("strided", c10::kStrided),      named("sparse_coo", c10::kSparse),
+                                   named("sparse_csr", c10::kSparseCsr), named("_mkldnn", c10::kMkldnn),
+                                   named("sparse_csc", c10::kSparseCsc), named("sparse_bsr", c10::kSparseBsr),
+                                   named("sparse_bsc", c10::kSparseBsc)};
 
 const c10::Type& unwrap_optional(const c10::Type& type) {
   const auto* optional = type.castRaw<c10::OptionalType>();
@@ -52,18 +51,16 @@ TypePtr element_type_of(const TypePtr& type) {
   return list ? decided(list->getElementType()) : nullptr;
 }
 
-std::int64_t memory_format_number(const MemoryFormat& format) {
-  for (const NamedFormat& known : kMemoryFormats) {
-    if (format.name == known.name) return static_cast<std::int64_t>(known.format);
+std::int64_t value_of_name(std::span<const NamedValue> values, Symbol name, const char* what) {
+  for (const NamedValue& known : values) {
+    if (name == known.name) return known.value;
   }
-  throw Error(ErrorKind::unsupported, "unknown memory format torch." + format.name.str());
+  throw Error(ErrorKind::unsupported, "unknown " + std::string(what) + " torch." + name.str());
 }
 
-std::int64_t layout_number(const Layout& layout) {
-  for (const NamedLayout& known : kLayouts) {
-    if (layout.name == known.name) return static_cast<std::int64_t>(known.layout);
-  }
-  throw Error(ErrorKind::unsupported, "unknown layout torch." + layout.name.str());
+const char* name_of_value(std::span<const NamedValue> values, std::int64_t value) {
+  const auto known = std::ranges::find(values, value, &NamedValue::value);
+  return known == values.end() ? nullptr : known->name;
 }
 
 // The element type of a list whose elements say it all: numbers of one kind, strings, tensors, or tensors and None.
@@ -115,11 +112,27 @@ void coerce_tensor_to_number(IValue& value, TypeKind kind) {
   }
 }
 
+struct Enumerators {
+  TypeKind type;
+  std::int64_t count;
+  const char* one;
+};
+
+constexpr Enumerators kEnumerators[] = {
+    {TypeKind::ScalarTypeType, static_cast<std::int64_t>(at::ScalarType::NumOptions), "dtype"},
+    {TypeKind::LayoutType, static_cast<std::int64_t>(at::Layout::NumOptions), "layout"},
+    {TypeKind::MemoryFormatType, static_cast<std::int64_t>(at::MemoryFormat::NumOptions), "memory format"},
+};
+
+const Enumerators* enumerators_of(const c10::Type& type) {
+  const auto row = std::ranges::find(kEnumerators, type.kind(), &Enumerators::type);
+  return row == std::end(kEnumerators) ? nullptr : row;
+}
+
 /// LibTorch takes enumerators as ints and looks up unknown ones in tables that end before them.
-template <typename Enum>
-void check_enumerator(const IValue& value, Enum bound, const char* what) {
-  if (!value.isInt() || (value.toInt() >= 0 && value.toInt() < static_cast<std::int64_t>(bound))) return;
-  throw Error(ErrorKind::invalid_argument, std::to_string(value.toInt()) + " is no " + what);
+void check_enumerator(const IValue& value, const c10::Type& type) {
+  if (value.isInt() && !is_enumerator_value(value, type))
+    throw Error(ErrorKind::invalid_argument, std::to_string(value.toInt()) + " is no " + enumerators_of(type)->one);
 }
 
 }  // namespace
@@ -176,9 +189,11 @@ bool fits_without_coercion(const c10::Type& from, const c10::Type& to) {
   return from.isSubtypeOf(to) || to.kind() == TypeKind::AnyType || to.kind() == TypeKind::VarType;
 }
 
-bool is_enumerator(const c10::Type& declared) {
-  const TypeKind kind = unwrap_optional(declared).kind();
-  return kind == TypeKind::ScalarTypeType || kind == TypeKind::LayoutType || kind == TypeKind::MemoryFormatType;
+bool is_enumerator(const c10::Type& declared) { return enumerators_of(unwrap_optional(declared)) != nullptr; }
+
+bool is_enumerator_value(const IValue& value, const c10::Type& type) {
+  const Enumerators* known = enumerators_of(type);
+  return known && value.isInt() && value.toInt() >= 0 && value.toInt() < known->count;
 }
 
 const TypePtr& value_type(const c10::Argument& parameter) {
@@ -227,9 +242,9 @@ void coerce(IValue& value, const c10::Type& declared, int repeat) {
       if (value.isString()) value = c10::Device(value.toStringRef());
       break;
     case TypeKind::ListType: coerce_to_list(value, type.expectRef<c10::ListType>(), repeat); break;
-    case TypeKind::ScalarTypeType: check_enumerator(value, at::ScalarType::NumOptions, "dtype"); break;
-    case TypeKind::LayoutType: check_enumerator(value, at::Layout::NumOptions, "layout"); break;
-    case TypeKind::MemoryFormatType: check_enumerator(value, at::MemoryFormat::NumOptions, "memory format"); break;
+    case TypeKind::ScalarTypeType:
+    case TypeKind::LayoutType:
+    case TypeKind::MemoryFormatType: check_enumerator(value, type); break;
     default: break;
   }
 }
@@ -269,8 +284,10 @@ IValue to_ivalue(const Argument& argument, const TypePtr& type, const std::funct
     case ArgumentKind::string: value = argument.as_symbol().str(); break;
     case ArgumentKind::dtype: value = static_cast<std::int64_t>(to_scalar_type(argument.as_dtype())); break;
     case ArgumentKind::device: value = to_torch_device(argument.as_device()); break;
-    case ArgumentKind::layout: value = layout_number(argument.as_layout()); break;
-    case ArgumentKind::memory_format: value = memory_format_number(argument.as_memory_format()); break;
+    case ArgumentKind::layout: value = value_of_name(kLayouts, argument.as_layout().name, "layout"); break;
+    case ArgumentKind::memory_format:
+      value = value_of_name(kMemoryFormats, argument.as_memory_format().name, "memory format");
+      break;
     case ArgumentKind::ellipsis: return make_ellipsis();
     case ArgumentKind::opaque:
       throw Error(ErrorKind::unsupported, "cannot run the Python object " + std::string(argument.as_string()));
@@ -293,21 +310,12 @@ std::optional<Argument> list_to_argument(const c10::ArrayRef<IValue>& values, co
 }
 
 Argument int_to_argument(std::int64_t value, const TypePtr& type) {
-  if (type) {
-    switch (unwrap_optional(*type).kind()) {
-      case TypeKind::ScalarTypeType: return Argument(static_cast<DType>(value));
-      case TypeKind::LayoutType:
-        for (const NamedLayout& known : kLayouts) {
-          if (value == static_cast<std::int64_t>(known.layout)) return Argument(Layout{known.name});
-        }
-        break;
-      case TypeKind::MemoryFormatType:
-        for (const NamedFormat& known : kMemoryFormats) {
-          if (value == static_cast<std::int64_t>(known.format)) return Argument(MemoryFormat{known.name});
-        }
-        break;
-      default: break;
-    }
+  const TypeKind kind = type ? unwrap_optional(*type).kind() : TypeKind::IntType;
+  if (kind == TypeKind::ScalarTypeType) return Argument(static_cast<DType>(value));
+  if (kind == TypeKind::LayoutType) {
+    if (const char* name = name_of_value(kLayouts, value)) return Argument(Layout{name});
+  } else if (kind == TypeKind::MemoryFormatType) {
+    if (const char* name = name_of_value(kMemoryFormats, value)) return Argument(MemoryFormat{name});
   }
   return Argument(value);
 }

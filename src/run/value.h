@@ -53,6 +53,8 @@ void coerce(c10::IValue& value, const c10::Type& type, int repeat = 1);
 const c10::TypePtr& value_type(const c10::Argument& parameter);
 /// True for the type of a dtype, a layout or a memory format, which are ints as values.
 bool is_enumerator(const c10::Type& type);
+/// True for an int that is a value of such a type.
+bool is_enumerator_value(const c10::IValue& value, const c10::Type& type);
 
 /// True when coerce() is known to leave values of type `from` alone.
 bool fits_without_coercion(const c10::Type& from, const c10::Type& to);

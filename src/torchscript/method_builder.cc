@@ -8,9 +8,9 @@
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/call.h>
+#include <fxgraph/ops/call_on_kinds.h>
+#include <fxgraph/run/call_target.h>
 #include <fxgraph/run/missing_operators.h>
-#include <fxgraph/run/operators.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/executor_rewrites.h>
@@ -129,21 +129,41 @@ class MethodBuilder {
       return build_getitem(*built_, value_of(node.arg(0), nullptr), node.arg(1),
                            [this](Node& input) { return values_[input]; });
     if (node.target() == "torch._assert") return assertion(node);
+    if (node.target() == "builtins.len" && node.args().size() == 1) return length(node);
     const NamedValueOf value_of = [this](const Argument& value) { return named({}, value, nullptr); };
     if (Value* called = build_nested_call(*built_, node.target(), node.args(), value_of)) return called;
     if (Value* power = build_int_pow(*built_, node, value_of)) return power;
-    if (const TorchOperator* op = find_torch_operator(node.target())) return call_schema({node}, *op->schema);
+    if (const TorchOperator* op = exact_operator(node.op(), node.target())) return call_schema({node}, *op->schema);
     return call_python(node);
   }
 
-  // fx::Call knows the operator and its arguments. Its overload, and whether Python's operators are those of numbers,
-  // is TorchScript's choice: here the types of all values are known.
+  // The types of all values are known here: with them fx::Call knows the overload.
   Value* call_python(const Node& node) {
-    const std::vector<fx::Symbol> packets = script_packets(node);
-    const bool is_of_numbers = node.target().view().starts_with("operator.") && !packets.empty();
-    const Call call = is_of_numbers ? Call() : call_of(node);
-    if (!call.is_translated()) return call_packets({node}, packets);
-    return call_packets({node, call.args(), call.kwargs()}, {fx::Symbol(packet_of(call.schema().target.view()))});
+    CallOnKinds meant(node, [this](const Node& input) {
+      const std::string kind = enumerator_kind(input);
+      return kind.empty() && values_[input] ? annotation_of(*values_[input]->type()) : kind;
+    });
+    if (const fx::Symbol packet = script_packet(node); !packet.empty()) meant.set_target(packet);
+    if (!meant.resolve()) meant.resolve_forced();
+    const TorchOperator* op = meant.call() ? torch_operator(meant.call()) : nullptr;
+    if (!op && candidate_overloads(node.op(), node.target()).empty())
+      throw Error(ErrorKind::unsupported, "TorchScript has no operator of that name");
+    if (!op) throw Error(ErrorKind::unsupported, meant.refusal() + "; save the program as .pt2");
+    const std::vector<Node*> inputs = node.all_input_nodes();
+    const auto input_of = [&](Node& fake) { return Argument(inputs[meant.input_number(fake)]); };
+    std::vector<Argument> args;
+    std::vector<NamedArgument> kwargs;
+    for (const Argument& arg : meant.call().args()) args.push_back(map_nodes(arg, input_of));
+    for (const auto& [name, value] : meant.call().kwargs()) kwargs.push_back({name, map_nodes(value, input_of)});
+    return call_schema({node, args, kwargs}, *op->schema);
+  }
+
+  // Of a list, a dict, a string or a tensor; of a tuple as of a list of anything.
+  Value* length(const Node& node) {
+    Value* whole = value_of(node.arg(0), nullptr);
+    if (whole->type()->kind() == c10::TypeKind::TupleType)
+      return call_exactly({node}, *find_torch_operator("aten::len.any")->schema);
+    return jit::emitBuiltinCall(no_source(), *built_, c10::aten::len, {NamedValue(whole)}, {});
   }
 
   // `if not condition: raise AssertionError(message)`
@@ -214,10 +234,9 @@ class MethodBuilder {
     if (schema.overload_name() != "Tensor" || args.size() < 2 || schema.arguments().size() < 2 ||
         !schema.arguments()[1].type()->isSubtypeOf(*c10::TensorType::get()))
       return nullptr;
-    const fx::Symbol packet(schema.name());
     if (is_number(args[1]) && !is_number(args[0])) {
       const TorchOperator* scalar = find_torch_operator(fx::Symbol(schema.name() + ".Scalar"));
-      return scalar ? call_packets(given, {packet}) : nullptr;
+      return scalar ? call_exactly(given, *scalar->schema) : nullptr;
     }
     if (!is_number(args[0])) return nullptr;
     if (args.size() != 2 || !given.kwargs.empty())
@@ -225,7 +244,7 @@ class MethodBuilder {
                   "TorchScript takes its first operand, a number, for a tensor, which has a say in "
                   "the type of the result; multiply by alpha in a call of its own");
     const NamedValue left = named({}, args[0], nullptr), right = named({}, args[1], nullptr);
-    return build_reflected(*built_, packet, left.value(*built_), right.value(*built_));
+    return build_reflected(*built_, fx::Symbol(schema.name()), left.value(*built_), right.value(*built_));
   }
 
   // An operator that this LibTorch has only through fxgraph is written out: whoever loads the file has not got it.
@@ -246,68 +265,6 @@ class MethodBuilder {
   }
 
   jit::CompilationUnit& unit() const { return *self_->type()->expect<c10::ClassType>()->compilation_unit(); }
-
-  void forget_behind(const jit::Node* last) {
-    while (built_->return_node()->prev() != last) built_->return_node()->prev()->destroy();
-  }
-
-  // The first overload that takes these values as what it expects; null when none does.
-  Value* call_first_fitting(const Given& given, const std::vector<const TorchOperator*>& overloads) {
-    for (const TorchOperator* op : numbers_first(given, overloads, is_bool)) {
-      const jit::Node* before = built_->return_node()->prev();
-      try {
-        return call_schema(given, *op->schema);
-      } catch (const Error&) {
-        throw;
-      } catch (const std::exception&) {
-        forget_behind(before);
-      }
-    }
-    return nullptr;
-  }
-
-  bool takes_tensors(ArgumentSpan args) const {
-    return std::ranges::any_of(args, [this](const Argument& argument) {
-      const Value* value = argument.is_node() ? values_[argument.node()] : nullptr;
-      return value && value->type()->isSubtypeOf(*c10::TensorType::get());
-    });
-  }
-
-  // The first packet with an overload that takes these values. TorchScript makes tensors of numbers where there is an
-  // operator of tensors: those of numbers are the last ones.
-  Value* call_packets(const Given& given, std::vector<fx::Symbol> packets) {
-    if (packets.empty()) throw Error(ErrorKind::unsupported, "TorchScript has no operator of that name");
-    if (!takes_tensors(given.args)) std::ranges::reverse(packets);
-    for (const fx::Symbol packet : packets) {
-      const std::vector<const TorchOperator*>& overloads = torch_overloads(packet);
-      if (overloads.empty()) continue;
-      std::vector<NamedValue> args, kwargs;
-      for (const Argument& arg : given.args) args.push_back(named({}, arg, nullptr));
-      for (const auto& [name, value] : given.kwargs) kwargs.push_back(named(name.str(), value, nullptr));
-      if (args.size() == 2 && kwargs.empty()) {
-        if (Value* value = build_reflected(*built_, packet, args[0].value(*built_), args[1].value(*built_)))
-          return value;
-      }
-      std::vector<const c10::FunctionSchema*> schemas;
-      for (const TorchOperator* op : overloads) schemas.push_back(op->schema);
-      const jit::Node* before = built_->return_node()->prev();
-      try {
-        const auto [index, matched] = jit::matchSchemas(schemas, no_source(), *built_, args, kwargs);
-        if (bools_for_numbers(given, *schemas[index], is_bool).empty())
-          return emit(given.node, *schemas[index], matched);
-        // Since 2.x it makes the bool a number, which has another say in the type of the result.
-        forget_behind(before);
-        if (Value* value = call_first_fitting(given, overloads)) return value;
-      } catch (const Error&) {
-        throw;
-      } catch (const std::exception&) {
-        // What has a type only where it stands, such as an empty list.
-        if (Value* value = call_first_fitting(given, overloads)) return value;
-        if (packet == packets.back()) throw;
-      }
-    }
-    throw Error(ErrorKind::unsupported, "no overload of " + packets.front().str() + " takes these values");
-  }
 
   // ── Arguments ────────────────────────────────────────────────────────────────────────────────────────────────────
 

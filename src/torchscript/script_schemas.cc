@@ -8,7 +8,6 @@
 
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/python_target.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -80,47 +79,65 @@ const Argument* Given::for_parameter(const c10::FunctionSchema& schema, std::siz
   return i < args.size() ? &args[i] : kwargs.find(fx::Symbol(schema.arguments()[i].name()));
 }
 
-std::vector<fx::Symbol> script_packets(const Node& node) {
-  constexpr const char* kOfNumbers[][2] = {{"builtins.len", "aten::len"},
-                                           {"math.sqrt", "aten::sqrt"},
-                                           {"math.log", "aten::log"},
-                                           {"math.trunc", "aten::Int"}};
-  for (const auto& [name, packet] : kOfNumbers) {
-    if (node.is(Op::call_function) && node.target() == name) return {fx::Symbol(packet)};
+std::string annotation_of(const c10::Type& type) {
+  switch (type.kind()) {
+    case c10::TypeKind::TensorType: return "Tensor";
+    case c10::TypeKind::NumberType: return "number";
+    case c10::TypeKind::IntType: return "int";
+    case c10::TypeKind::FloatType: return "float";
+    case c10::TypeKind::BoolType: return "bool";
+    case c10::TypeKind::ComplexType: return "complex";
+    case c10::TypeKind::StringType: return "str";
+    case c10::TypeKind::DeviceObjType: return "torch.device";
+    case c10::TypeKind::NoneType: return "None";
+    case c10::TypeKind::OptionalType: return annotation_of(unwrapped(type));
+    case c10::TypeKind::ListType:
+    case c10::TypeKind::TupleType: break;
+    default: return "";
   }
-  // They take the tensor elsewhere than first.
-  if (node.is(Op::call_method) && (node.target() == "where" || node.target() == "polygamma")) return {};
-  if (node.is(Op::call_function) && !target_info(node.target()).overloads->empty())
-    return {fx::Symbol(packet_of(node.target().view()))};
-  const PythonTarget& known = python_target(node.op(), node.target());
-  if (!known.op) return candidate_packets(node.op(), node.target());
-  std::vector<fx::Symbol> packets = {fx::Symbol(known.op->packet)};
-  if (!known.op->numbers.empty()) packets.emplace_back(known.op->numbers);
-  return packets;
+  const auto elements = type.containedTypes();
+  const std::string first = elements.empty() ? "" : annotation_of(*elements[0]);
+  const bool alike =
+      std::ranges::all_of(elements, [&](const c10::TypePtr& each) { return annotation_of(*each) == first; });
+  const bool plain = !first.empty() && first != "list" && !first.ends_with(']');
+  return alike && plain ? "List[" + first + "]" : "list";
 }
 
-std::vector<bool> bools_for_numbers(const Given& given, const c10::FunctionSchema& schema,
-                                    const std::function<bool(const Argument&)>& is_bool) {
+fx::Symbol script_packet(const Node& node) {
+  constexpr const char* kPackets[][2] = {{"math.sqrt", "aten::sqrt"},
+                                         {"math.log", "aten::log"},
+                                         {"math.trunc", "aten::Int"},
+                                         {"operator.contains", "aten::__contains__"},
+                                         {"operator.is_", "aten::__is__"},
+                                         {"operator.is_not", "aten::__isnot__"},
+                                         {"operator.not_", "aten::__not__"},
+                                         {"torch.sym_float", "aten::Float"},
+                                         {"torch.sym_int", "aten::Int"},
+                                         {"torch.sym_max", "prim::max"},
+                                         {"torch.sym_min", "prim::min"},
+                                         {"torch.sym_not", "aten::__not__"},
+                                         {"torch.atleast_1d", "aten::atleast_1d"},
+                                         {"torch.atleast_2d", "aten::atleast_2d"},
+                                         {"torch.atleast_3d", "aten::atleast_3d"},
+                                         {"torch.cdist", "aten::cdist"},
+                                         {"torch.norm", "aten::norm"},
+                                         {".norm", "aten::norm"}};
+  const std::string name = python_name(node.op(), node.target());
+  for (const auto& [python, packet] : kPackets) {
+    if (name == python) return fx::Symbol(packet);
+  }
+  return {};
+}
+
+// For each argument of the schema, whether it is given a bool where a number is wanted; empty when that is never so.
+static std::vector<bool> bools_for_numbers(const Given& given, const c10::FunctionSchema& schema,
+                                           const std::function<bool(const Argument&)>& is_bool) {
   std::vector<bool> bools(schema.arguments().size());
   for (std::size_t i = 0; i < bools.size(); ++i) {
     const Argument* value = given.for_parameter(schema, i);
     bools[i] = value && is_bool(*value) && is_number(*schema.arguments()[i].type());
   }
   return std::ranges::find(bools, true) == bools.end() ? std::vector<bool>() : bools;
-}
-
-std::vector<const TorchOperator*> numbers_first(const Given& given, std::vector<const TorchOperator*> overloads,
-                                                const std::function<bool(const Argument&)>& is_bool) {
-  std::ranges::stable_partition(overloads, [&](const TorchOperator* op) {
-    const c10::FunctionSchema& schema = *op->schema;
-    if (schema.overload_name() == "Tensor") return true;
-    for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
-      const Argument* value = given.for_parameter(schema, i);
-      if (value && is_bool(*value) && is_tensor(*schema.arguments()[i].type())) return false;
-    }
-    return true;
-  });
-  return overloads;
 }
 
 const c10::FunctionSchema* overload_without_bools(const Given& given, const c10::FunctionSchema& schema,

@@ -37,18 +37,12 @@ struct Given {
   const Argument* for_parameter(const c10::FunctionSchema& schema, std::size_t i) const;
 };
 
-/// The packets of overloads by which TorchScript computes what Python's function or method does, given the same
-/// arguments; empty where there is none. Python's operators have one for tensors and one for numbers.
-std::vector<fx::Symbol> script_packets(const Node& node);
+/// The annotation for values of a type; empty where graphs have none.
+std::string annotation_of(const c10::Type& type);
 
-/// For each argument of the schema, whether it is given a bool where a number is wanted; empty when that is never so.
-std::vector<bool> bools_for_numbers(const Given& given, const c10::FunctionSchema& schema,
-                                    const std::function<bool(const Argument&)>& is_bool);
-
-/// The overloads in the order to try them in: a bool is a number (`scatter(…, value=True)`) before it is a tensor
-/// (`src`), but for those that tell a tensor from a number by its type.
-std::vector<const TorchOperator*> numbers_first(const Given& given, std::vector<const TorchOperator*> overloads,
-                                                const std::function<bool(const Argument&)>& is_bool);
+/// TorchScript's operator that does what a function or method does which fx::Call knows no operator for, given the same
+/// arguments; empty for every other.
+fx::Symbol script_packet(const Node& node);
 
 /// TorchScript has no bool for a Scalar: the overload that takes tensors in the places of bools and is otherwise the
 /// same; null where there is none, and where no bool is given.

@@ -1,5 +1,5 @@
 // What nodes call, in whatever words, and the table of it that follows edits.
-#include <fxgraph/ops/call.h>
+#include <fxgraph/ops/call_on_kinds.h>
 
 #include <gtest/gtest.h>
 
@@ -51,6 +51,34 @@ TEST_F(CallOf, NumbersMayComeFirst) {
   EXPECT_EQ(function("torch.addcmul", {x, 0.5, y, w}), "aten::addcmul(%x, %y, %w, value=0.5, )");
   EXPECT_EQ(of(Op::call_method, "addmm", {x, 2, 3, y, w}), "aten::addmm(%x, %y, %w, beta=2, alpha=3, )");
   EXPECT_EQ(function("torch.addmm", {x, y, w}), "aten::addmm(%x, %y, %w, )");
+}
+
+TEST_F(CallOf, NumbersAreKnownBehindMuchArithmetic) {
+  Node* n = &graph.call_method("size", {x, 0});
+  for (int i = 0; i < 400; ++i) n = &graph.call_function("operator.add", {*n, 1});
+  EXPECT_TRUE(function("torch.mul", {x, *n}).starts_with("aten::mul.Scalar(%x"));
+  for (int i = 0; i < 400; ++i) n = &graph.call_function("operator.mul", {*n, *n});
+  EXPECT_TRUE(function("operator.sub", {*n, x}).starts_with("aten::rsub.Scalar(%x"));
+  Node& pair = graph.call_function("operator.getitem", {graph.call_function("builtins.getattr", {x, "shape"}), 1});
+  EXPECT_TRUE(function("torch.mul", {x, pair}).starts_with("aten::mul.Scalar(%x"));
+}
+
+TEST(CallOnKinds, TheKindsDecide) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& y = graph.placeholder("y");
+  Node& sum = graph.call_function("operator.add", {x, y});
+  const auto called = [&](std::string of_x, std::string of_y) {
+    internal::CallOnKinds call(sum, [&](const Node& input) { return &input == &x ? of_x : of_y; });
+    call.resolve();
+    if (!call.call()) return call.refusal();
+    const auto number = [&](const Argument& argument) { return std::to_string(call.input_number(argument.node())); };
+    return call.call().schema().target.str() + " " + number(call.call().args()[0]) + number(call.call().args()[1]);
+  };
+  EXPECT_EQ(called("Tensor", "Tensor"), "aten::add.Tensor 01");
+  EXPECT_EQ(called("Tensor", "int"), "aten::add.Scalar 01");
+  EXPECT_EQ(called("float", "Tensor"), "aten::add.Scalar 10");
+  EXPECT_EQ(called("str", "Tensor"), "no overload of operator.add takes these arguments: (str, Tensor)");
 }
 
 TEST_F(CallOf, AliasesAgreeOnOneName) {
