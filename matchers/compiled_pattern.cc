@@ -39,12 +39,12 @@ const Call& CompiledPattern::called(const Node& node) const {
   }
   if (const std::uint64_t revision = node.graph().revision(); !calls_ || revision != calls_revision_) {
     calls_of_ = {};
-    calls_ = std::make_unique<std::deque<Call>>();
+    calls_ = std::make_unique<ChunkedVector<Call>>();
     calls_revision_ = revision;
   }
   std::uint32_t& position = calls_of_[node.id()];
   if (position == 0) {
-    calls_->push_back(call_of(node));
+    calls_->emplace_back(call_of(node));
     position = static_cast<std::uint32_t>(calls_->size());
   }
   return (*calls_)[position - 1];

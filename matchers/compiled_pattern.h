@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <unordered_map>
 
 #include <fxgraph/matchers/pattern_access.h>
+#include <fxgraph/support/chunked_vector.h>
 #include <fxgraph/support/flat_map.h>
 
 namespace fx::internal {
@@ -69,8 +69,8 @@ class CompiledPattern {
   const FindOptions& options_;
   FlatMap<std::uint8_t> fits_;  // pattern node, opcode and target -> Fit
   std::unordered_map<std::uint64_t, OperandPlan> other_plans_;
-  mutable FlatMap<std::uint32_t> calls_of_;          // node -> position in calls_
-  mutable std::unique_ptr<std::deque<Call>> calls_;  // made when the first is asked for
+  mutable FlatMap<std::uint32_t> calls_of_;             // node -> position in calls_
+  mutable std::unique_ptr<ChunkedVector<Call>> calls_;  // made when the first is asked for
   mutable std::uint64_t calls_revision_ = 0;
 };
 

@@ -177,7 +177,7 @@ std::size_t PatternFacts::count(const PresentCalls& present, std::uint32_t index
 
 PresentCalls::PresentCalls(const Graph& searched) : graph(searched) {
   keys.reserve(16);
-  graph.any_target([&](Op op, Symbol target) {
+  graph.any_called([&](Op op, Symbol target) {
     if (is_function_or_method(op)) keys.push_back({op, target});
     return false;
   });

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/python_target.h>
 #include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/legality.h>
@@ -91,13 +93,36 @@ const Argument* argument_at(const Call& call, bool swapped, std::size_t i) {
   return call.argument(swapped && i < 2 ? 1 - i : i);
 }
 
+// True when the targets alone tell that the calls differ: mostly they do.
+bool differ_by_target(const Node& a, const Node& b) {
+  if (a.op() == b.op() && a.target() == b.target()) return false;
+  const auto may_be_operator = [](const Node& node) { return node.is(Op::call_function) || node.is(Op::call_method); };
+  if (!may_be_operator(a) || !may_be_operator(b)) return true;
+  if (a.op() == b.op() && a.is(Op::call_function)) {
+    const internal::TargetInfo &of_a = internal::target_info(a.target()), &of_b = internal::target_info(b.target());
+    if (!of_a.overloads->empty() && !of_b.overloads->empty())
+      return of_a.overloads != of_b.overloads || (of_a.exact && of_b.exact && of_a.schema != of_b.schema);
+  }
+  const std::vector<Symbol>& packets = internal::python_target(b.op(), b.target()).packets;
+  return std::ranges::none_of(internal::python_target(a.op(), a.target()).packets,
+                              [&](Symbol packet) { return std::ranges::find(packets, packet) != packets.end(); });
+}
+
+bool same_as_written(const Node& a, const Node& b) {
+  const KwargSpan of_a = a.kwargs(), of_b = b.kwargs();
+  if (a.op() != b.op() || a.target() != b.target() || of_a.size() != of_b.size()) return false;
+  for (std::size_t i = 0; i < of_a.size(); ++i) {
+    if (of_a.name(i) != of_b.name(i) || of_a.value(i) != of_b.value(i)) return false;
+  }
+  return std::ranges::equal(a.args(), b.args());
+}
+
 bool same_calls(const Node& a, const Node& b) {
+  if (same_as_written(a, b)) return true;
+  if (differ_by_target(a, b)) return false;
   const Call left = bound_call(a), right = bound_call(b);
   if (!left != !right) return false;
-  if (!left) {
-    return a.op() == b.op() && a.target() == b.target() && std::ranges::equal(a.args(), b.args()) &&
-           a.kwargs().to_vector() == b.kwargs().to_vector();
-  }
+  if (!left) return false;
   if (is_swapped(left) == is_swapped(right)) return internal::same_calls(left, right);
   const auto same = [&](std::size_t i, std::size_t j) {
     const Argument *x = left.argument(i), *y = right.argument(j);
@@ -145,6 +170,7 @@ class Eliminator {
 
   // The elements of `y + x` lie as those of y do.
   bool keeps_layout(const Node& node, const Node& earlier) const {
+    if (same_as_written(node, earlier)) return true;
     const Call call = call_of(node), other = call_of(earlier);
     const Argument* first = first_of(call);
     return !first || *first == *first_of(other) || !internal::check_layout(node, true, sets_.index());
@@ -243,7 +269,7 @@ class Eliminator {
   // Hashes of unequal calls may collide: compare. The versions read by the earlier call are kept beside it.
   bool same(const Node& a, const Node& b) {
     if (!same_calls(a, b)) return false;
-    if (versions_of(b) != std::as_const(versions_)[a]) return false;
+    if (!reads_versions_of(b, a)) return false;
     // Two results stay two; but two views of one value, or two reads of an attribute, share storage as it is. Each of
     // the views is a tensor, whose sizes a caller who has both may change.
     if (a.is(Op::get_attr)) return true;
@@ -251,14 +277,26 @@ class Eliminator {
                                        : !escapes(a) || !escapes(b);
   }
 
-  std::vector<std::uint32_t> versions_of(const Node& node) {
-    std::vector<std::uint32_t> versions;
-    sets_.for_each_read(node, [&](std::uint32_t version) { versions.push_back(version); });
-    std::ranges::sort(versions);  // spellings differ in the order in which they take things
-    return versions;
+  // Adds them to versions_.
+  std::span<const std::uint32_t> add_versions_of(const Node& node) {
+    const std::size_t before = versions_.size();
+    sets_.for_each_read(node, [&](std::uint32_t version) { versions_.push_back(version); });
+    const std::span<std::uint32_t> added = std::span(versions_).subspan(before);
+    std::ranges::sort(added);  // spellings differ in the order in which they take things
+    return added;
+  }
+  bool reads_versions_of(const Node& node, const Node& earlier) {
+    if (!sets_.any_write()) return true;
+    const std::span<const std::uint32_t> now = add_versions_of(node);
+    const auto [from, count] = std::as_const(versions_at_)[earlier];
+    const bool same = std::ranges::equal(now, std::span(versions_).subspan(from, count));
+    versions_.resize(versions_.size() - now.size());
+    return same;
   }
   void remember_versions(const Node& node) {
-    if (sets_.any_write()) versions_[node] = versions_of(node);
+    if (!sets_.any_write()) return;
+    const auto from = static_cast<std::uint32_t>(versions_.size());
+    versions_at_[node] = {from, static_cast<std::uint32_t>(add_versions_of(node).size())};
   }
 
   Graph& graph_;
@@ -268,7 +306,8 @@ class Eliminator {
   FlatMap<bool> escapes_;      // the alias classes of which some member is returned; all true
   std::vector<bool> indexed_;  // by id: all users so far are in seen_
   FlatMap<std::uint32_t> seen_;
-  NodeMap<std::vector<std::uint32_t>> versions_;
+  NodeMap<std::pair<std::uint32_t, std::uint32_t>> versions_at_;  // from where, and how many: read when it was met
+  std::vector<std::uint32_t> versions_;
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ std::int64_t literal_index(const Node& node) {
 
 EffectIndex::EffectIndex(const Graph& graph, ModuleEffects modules) : graph_(graph), modules_(std::move(modules)) {
   // Mostly nothing has effects, and the targets say so.
-  const bool pure = !graph.any_target([&](Op op, Symbol target) {
+  const bool pure = !graph.any_called([&](Op op, Symbol target) {
     const std::optional<NodeEffects> effects = effects_of_each(op, target, modules_);
     return !effects || effects->impure();
   });

@@ -163,7 +163,7 @@ bool same_calls(const Call& a, const Call& b, std::size_t first) {
   if (&a.schema() != &b.schema()) return false;
   for (std::size_t i = first; i < a.schema().arguments.size(); ++i) {
     const Argument *x = a.argument(i), *y = b.argument(i);
-    if (x && y ? *x != *y : x != y) return false;
+    if (x != y && (!x || !y || *x != *y)) return false;
   }
   return true;
 }

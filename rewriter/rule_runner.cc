@@ -21,7 +21,7 @@ RuleRunner::RuleRunner(Rewriter& rewriter, const CompiledRules& rules, const Dri
   if (options.shapes) find_.shapes = options.shapes;
   if (!find_.modules) find_.modules = options.modules;
   const auto is_python = [](Op op, Symbol target) { return is_spelt_in_python(op, target); };
-  if (!find_.calls && rewriter.graph().any_target(is_python)) find_.calls = &calls_.emplace(rewriter.graph());
+  if (!find_.calls && rewriter.graph().any_called(is_python)) find_.calls = &calls_.emplace(rewriter.graph());
   max_rewrites_ = options.max_rewrites ? options.max_rewrites : 100 * rewriter.graph().size() + 10000;
   for (std::size_t i = 0; i < rules.size(); ++i) {
     rules.facts(i)->check(find_);

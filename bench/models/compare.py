@@ -1,10 +1,12 @@
-"""Optimised models beside their peers: compare.py PROGRAM FOLDER [--only NAME,...] [--batch N,...] [--threads N,...] [--bf16] [--check]
+"""Optimised models beside their peers: compare.py PROGRAM FOLDER [--only NAME,...] [--batch N,...] [--threads N,...] [--bf16] [--int8] [--check]
 
 For each model, batch and number of threads: the median forward of the module itself (eager), of what `PROGRAM optimize --target
 cpu` saved, in plain LibTorch (ours) and in `PROGRAM run --hold-memory` (held), of torch.jit.optimize_for_inference and of ONNX
 Runtime where npm has onnxruntime-node. They run turn about, held and ONNX Runtime in processes of their own; before each turn one
 waits until the threads of the last one sleep, which look out for more work for up to 50 ms. The ratio is the best peer's time to
-ours; --bf16 adds what `--dtype bf16` saves, with its own error, as a column that takes no part in it; --check fails when the geometric mean of ratios is below 1, one is below 0.85, or a result is off by more than 1e-4."""
+ours; --bf16 adds what `--dtype bf16` saves, with its own error, as a column that takes no part in it; --check fails when the
+geometric mean of ratios is below 1, one is below 0.85, or a result is off by more than 1e-4. With --int8 models of 8-bit numbers
+are shown in place of these, beside Python's own (int8.py); --check fails when ours takes a quarter longer."""
 import argparse
 import json
 import math
@@ -197,23 +199,27 @@ def show(name, batch, threads, result):
 
 
 def main():
+    import int8
     import zoo
     numbers = lambda text: [int(part) for part in text.split(",")]  # noqa: E731
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default=",".join(zoo.NAMES))
+    parser.add_argument("--only")
     parser.add_argument("--batch", type=numbers, default=[1, 16])
     parser.add_argument("--threads", type=numbers, default=[1, 2])
     parser.add_argument("--budget", type=float, default=4, help="seconds for each row, beyond the least number of runs")
     parser.add_argument("--bf16", action="store_true")
+    parser.add_argument("--int8", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--child", nargs=3)
     parser.add_argument("--ort", type=int, default=0)
     options = parser.parse_args()
-    for name in options.only.split(","):
-        if name not in zoo.NAMES:
-            parser.error(f"there is no model {name!r}; there are {', '.join(zoo.NAMES)}")
+    known = int8.NAMES if options.int8 else zoo.NAMES
+    names = options.only.split(",") if options.only else known
+    for name in names:
+        if name not in known:
+            parser.error(f"there is no model {name!r}; there are {', '.join(known)}")
     warnings.filterwarnings("ignore")
     options.folder.mkdir(parents=True, exist_ok=True)
     program, folder = str(Path(options.program).resolve()), options.folder.resolve()
@@ -221,6 +227,9 @@ def main():
         name, batch, threads = options.child
         child(program, folder, name, int(batch), int(threads), options.budget, options.ort, options.bf16)
         return 0
+    if options.int8:
+        ratios = int8.rows(program, folder, names, measure, options.budget)
+        return int(options.check and min(ratios) < 0.8)
     with_ort = install_onnxruntime(folder / "ort")
     if not with_ort:
         print("compare: npm has no onnxruntime-node here; torch.jit.optimize_for_inference is the only peer", file=sys.stderr)
@@ -228,7 +237,7 @@ def main():
     ratios, held, wrong = [], [], []
     for threads in options.threads:
         for batch in options.batch:
-            for name in options.only.split(","):
+            for name in names:
                 command = [sys.executable, __file__, program, str(folder), "--child", name, str(batch), str(threads), "--ort",
                            str(int(with_ort)), "--budget", str(options.budget), *["--bf16"] * options.bf16]
                 environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads))

@@ -53,9 +53,15 @@ std::size_t Graph::count(Op op, Symbol target) const {
   return count ? *count : 0;
 }
 
-bool Graph::any_target(const std::function<bool(Op, Symbol)>& test) const {
-  return storage_->counts.any_of([&](std::uint64_t key, std::uint32_t count) {
-    return count > 0 && test(static_cast<Op>(key >> 32), Symbol::from_id(static_cast<std::uint32_t>(key)));
+std::uint32_t& internal::GraphStorage::first_count_of(Op op, std::uint64_t key) {
+  if (op == Op::call_function || op == Op::call_method || op == Op::call_module) called.push_back(key);
+  return counts[key];
+}
+
+bool Graph::any_called(const std::function<bool(Op, Symbol)>& test) const {
+  return std::ranges::any_of(storage_->called, [&](std::uint64_t key) {
+    return *storage_->counts.find(key) > 0 &&
+           test(static_cast<Op>(key >> 32), Symbol::from_id(static_cast<std::uint32_t>(key)));
   });
 }
 
@@ -301,6 +307,7 @@ Graph Graph::clone(NodeMap<Node*>* nodes) const {
   std::vector<Node*> map(from.id_count);
   to.names = from.names;
   to.counts = from.counts;
+  to.called = from.called;
   // In a graph that does not lint a node may use a later one: such uses wait until that has a copy, and then all are
   // linked again, so that users are in the order of the nodes.
   std::vector<internal::Slot*> waiting;

@@ -76,8 +76,8 @@ class Graph {
   std::vector<Node*> find_nodes(Op op, Symbol target = {}) const;
   /// How many nodes have this opcode and target, an operator in its canonical spelling. O(1).
   std::size_t count(Op op, Symbol target) const;
-  /// True when `test` holds of the opcode and target of some node; it is asked in no order. O(different targets).
-  bool any_target(const std::function<bool(Op, Symbol)>& test) const;
+  /// True when `test` holds of the opcode and target of some call; it is asked about each once. O(different targets).
+  bool any_called(const std::function<bool(Op, Symbol)>& test) const;
   /// The placeholders, in order. O(placeholders) where they are first, else up to the last one's place.
   std::vector<Node*> placeholders() const;
   /// The output node, or null.

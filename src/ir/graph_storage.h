@@ -50,7 +50,12 @@ struct GraphStorage {
   void unlink(Node* node);
   void label(Node* node);
   void relabel(Node* node);
-  std::uint32_t& count_of(Op op, Symbol target) { return counts[count_key(op, target)]; }
+  std::uint32_t& count_of(Op op, Symbol target) {
+    const std::uint64_t key = count_key(op, target);
+    std::uint32_t* known = counts.find(key);
+    return known ? *known : first_count_of(op, key);
+  }
+  std::uint32_t& first_count_of(Op op, std::uint64_t key);
   static std::uint64_t count_key(Op op, Symbol target) { return (static_cast<std::uint64_t>(op) << 32) | target.id(); }
 
   static constexpr std::size_t kMostKwargs = 0xffff;
@@ -152,6 +157,7 @@ struct GraphStorage {
   std::array<FreeBlock*, kSmallBlock / 16 + 48> free_blocks{};
   Namespace names;
   FlatMap<std::uint32_t> counts;
+  std::vector<std::uint64_t> called;      // the keys of calls in counts, in the order in which they came
   std::vector<std::uint32_t> meta_index;  // by id: 1 + position in `metas`; empty while no node has notes
   ChunkedVector<Meta> metas;
   std::vector<GraphHooks*> hooks;  // null: removed while they are told

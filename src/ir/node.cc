@@ -226,7 +226,9 @@ void Node::move_uses_to(Node& replacement) {
     if (&input == this)
       throw Error(ErrorKind::invalid_argument, replacement.name() + " would become its own input", name());
   });
-  const std::vector<Node*> told = storage_->hooks.empty() ? std::vector<Node*>() : users().to_vector();
+  if (storage_->hooks.empty()) [[likely]]
+    return storage_->move_uses(this, &replacement);
+  const std::vector<Node*> told = users().to_vector();
   storage_->tell_replaced(*this, replacement, told);
   storage_->move_uses(this, &replacement);
   storage_->tell_changed(told);

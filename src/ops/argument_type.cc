@@ -128,6 +128,7 @@ ArgumentType element_of(ArgumentType kind) {
 // One question. Of nodes whose kind hangs on their inputs at most so many are looked at: further back no program
 // computes a number.
 constexpr std::size_t kMostNodes = 1000;
+constexpr int kMostDepth = 3;  // of recursion, which remembers nothing
 
 class Inference {
  public:
@@ -161,6 +162,12 @@ class Inference {
 
   ArgumentType node(const Node& node) {
     if (const std::optional<ArgumentType> own = without_inputs(node)) return *own;
+    if (!walking_ && depth_ < kMostDepth) {  // mostly the inputs tell
+      ++depth_;
+      const ArgumentType kind = from_inputs(node);
+      --depth_;
+      return kind;
+    }
     if (!known_.find(node.id()) && !walking_) walk(node);
     const ArgumentType* found = known_.find(node.id());
     return found ? *found : kUnknownType;
@@ -286,6 +293,7 @@ class Inference {
 
   FlatMap<ArgumentType> known_;  // of nodes that hang on their inputs, by id
   bool walking_ = false;
+  int depth_ = 0;
 };
 
 }  // namespace

@@ -10,13 +10,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
 #include <fxgraph/ir/graph_hooks.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/support/chunked_vector.h>
 
 namespace fx {
 
@@ -108,7 +108,7 @@ class Calls {
   void look_again(Node& node);
 
   NodeMap<std::uint32_t> position_;  // 1 + position in calls_; 0: not translated
-  std::deque<Call> calls_;
+  ChunkedVector<Call> calls_;
   std::vector<std::uint32_t> free_;
   GraphHooks hooks_;
 };

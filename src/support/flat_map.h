@@ -2,7 +2,7 @@
 //
 // For the tables on hot paths (names, targets, common subexpressions), where a node-based map costs an allocation per
 // entry. Linear probing over a power-of-two table at most half full. Keys may be anything but `kEmptyKey`. No erase.
-// Iteration is deliberately absent, so that the order of the table can never show: any_of() answers yes or no.
+// Iteration is deliberately absent, so that the order of the table can never show.
 #pragma once
 
 #include <cstddef>
@@ -30,15 +30,6 @@ class FlatMap {
   Value& operator[](std::uint64_t key) {
     Value* known = find(key);
     return known ? *known : insert(key);
-  }
-
-  /// True when `test(key, value)` holds of some entry. It is asked in no order.
-  template <typename Test>
-  bool any_of(Test&& test) const {
-    for (const Cell& cell : cells_) {
-      if (cell.key != kEmptyKey && test(cell.key, cell.value)) return true;
-    }
-    return false;
   }
 
   void reserve(std::size_t count) {

@@ -75,9 +75,9 @@ TEST_F(GraphTest, FindsNodesByOpcodeAndTargetInOrder) {
 TEST(Graph, AsksForTargetsThatAreThere) {
   Graph graph;
   const auto calls = [&](Symbol wanted) {
-    return graph.any_target([&](Op op, Symbol target) { return op == Op::call_function && target == wanted; });
+    return graph.any_called([&](Op op, Symbol target) { return op == Op::call_function && target == wanted; });
   };
-  EXPECT_FALSE(graph.any_target([](Op, Symbol) { return true; }));
+  EXPECT_FALSE(graph.any_called([](Op, Symbol) { return true; }));
   Node& x = graph.placeholder("x");
   Node& first = graph.call_function("aten::relu", {x});
   Node& second = graph.call_function("aten::relu", {x});
