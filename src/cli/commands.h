@@ -12,6 +12,7 @@ namespace fx::cli {
 struct ShowOptions {
   std::string file;
   std::string format = "table";
+  std::vector<std::string> inputs{};
 };
 int show(const ShowOptions& options, Backend* backend);
 /// The values of --format, in the order of the help text.
@@ -76,6 +77,7 @@ int diff(const DiffOptions& options, Backend* backend);
 struct DrawOptions {
   std::string file;
   std::string output;
+  std::vector<std::string> inputs{};
 };
 int draw(const DrawOptions& options, Backend* backend);
 

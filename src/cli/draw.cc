@@ -24,7 +24,7 @@ int draw(const DrawOptions& options, Backend* backend) {
   for (const Picture& picture : kPictures) {
     endings += (endings.empty() ? "" : ", ") + std::string(picture.ending);
     if (!options.output.ends_with(picture.ending)) continue;
-    const auto model = load_model(options.file, backend);
+    const auto model = load_model(options.file, backend, options.inputs);
     write_output(options.output, picture.draw(model->graph()));
     return kDone;
   }

@@ -36,8 +36,8 @@ class TextModel : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> load_model(const std::string& path, Backend* backend) {
-  if (backend) return backend->load(path);
+std::unique_ptr<Model> load_model(const std::string& path, Backend* backend, const std::vector<std::string>& inputs) {
+  if (backend) return backend->load(path, inputs);
   if (is_archive(path)) {
     throw Error(ErrorKind::unsupported,
                 path +

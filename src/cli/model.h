@@ -134,7 +134,10 @@ struct ConversionOptions {
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::unique_ptr<Model> load(const std::string& path) = 0;
+  /// A TorchScript file whose control flow hangs on its inputs is read for `inputs`, shapes as --input says them, or
+  /// for the values in a file.
+  virtual std::unique_ptr<Model> load(const std::string& path, const std::vector<std::string>& inputs = {},
+                                      const std::string& values = {}) = 0;
   virtual int run(const RunOptions& options) = 0;
   /// Cuts a program into stages and saves them.
   virtual int pipeline(const PipelineCommand& command) = 0;
@@ -154,7 +157,8 @@ class Backend {
 };
 
 /// Loads FX text, or with a backend also archives. Throws Error(unsupported) for an archive without one.
-std::unique_ptr<Model> load_model(const std::string& path, Backend* backend);
+std::unique_ptr<Model> load_model(const std::string& path, Backend* backend,
+                                  const std::vector<std::string>& inputs = {});
 
 /// The whole program: parses the command line, runs one command, returns the exit code. `backend` may be null;
 /// then `hand_over` asks another program, which has one, before a name is refused, and returns when there is none.

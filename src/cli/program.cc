@@ -118,6 +118,7 @@ class Commands {
     sub->add_option("--format", show_.format, "what to print it as: a table, a graph, source code, counts")
         ->check(CLI::IsMember(show_formats()))
         ->capture_default_str();
+    add_inputs(sub, show_.inputs);
   }
   void declare_lint() {
     CLI::App* sub =
@@ -304,6 +305,7 @@ class Commands {
     CLI::App* sub = command("draw", "Draw a program", [this] { return draw(draw_, backend_); });
     sub->add_option("FILE", draw_.file, kFileHelp)->required();
     sub->add_option("-o,--output", draw_.output, "OUT.svg, or OUT.dot for Graphviz")->required();
+    add_inputs(sub, draw_.inputs);
   }
 
   void declare_convert() {

@@ -93,7 +93,7 @@ int verdict(const Report& report) {
 int report(const ReportOptions& options, Backend* backend) {
   const fx::ReportOptions parts = parts_of(options);
   if (backend) backend->prepare_machine(options.threads);
-  const auto model = load_model(options.file, backend);
+  const auto model = load_model(options.file, backend, options.inputs);
   Shapes shapes;
   ReportInputs inputs;
   inputs.name = options.file;

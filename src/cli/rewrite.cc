@@ -31,8 +31,8 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
   refuse(pattern.problems(), options.allowed);
   const Replacement replacement(read_pattern(options.replacement));
   if (replacement.graph()) refuse(call_problems(*replacement.graph()), options.allowed);
-  const auto model = load_model(options.file, backend);
-  const auto original = options.verify ? load_model(options.file, backend) : nullptr;
+  const auto model = load_model(options.file, backend, options.inputs);
+  const auto original = options.verify ? load_model(options.file, backend, options.inputs) : nullptr;
 
   Shapes shapes;
   ReplaceOptions replace;

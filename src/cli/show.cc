@@ -48,7 +48,7 @@ std::vector<std::string> show_formats() {
 }
 
 int show(const ShowOptions& options, Backend* backend) {
-  const auto model = load_model(options.file, backend);
+  const auto model = load_model(options.file, backend, options.inputs);
   for (const auto& [name, printer] : kShown) {
     if (name == options.format) write_output("", printer(*model));
   }

@@ -12,6 +12,7 @@
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/run/call.h>
+#include <fxgraph/run/keep_random_state.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/brief_errors.h>

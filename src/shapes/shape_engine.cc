@@ -6,6 +6,7 @@
 #include <sstream>
 #include <unordered_set>
 
+#include <fxgraph/run/keep_random_state.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/shapes/brief_errors.h>
 #include <fxgraph/shapes/shape_formulas.h>

@@ -1,11 +1,9 @@
 #include <fxgraph/shapes/stand_in.h>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/full.h>
 
 #include <cstdint>
-#include <mutex>
 
 namespace fx::internal {
 
@@ -53,15 +51,5 @@ at::Tensor own_shape(const at::Tensor& tensor) {
 }
 
 bool is_number(const at::Tensor& tensor) { return tensor.unsafeGetTensorImpl()->is_wrapped_number(); }
-
-KeepRandomState::KeepRandomState() : generator_(at::detail::getDefaultCPUGenerator()) {
-  const std::lock_guard lock(generator_.mutex());
-  state_ = generator_.get_state();
-}
-
-KeepRandomState::~KeepRandomState() {
-  const std::lock_guard lock(generator_.mutex());
-  generator_.set_state(state_);
-}
 
 }  // namespace fx::internal

@@ -2,7 +2,6 @@
 // shapes alone, and on the CPU where it has not. The tracer and ShapeProp share them, so that they agree.
 #pragma once
 
-#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 namespace fx::internal {
@@ -22,19 +21,5 @@ bool is_number(const at::Tensor& tensor);
 /// A tensor on the CPU with the shape and strides of `meta`, filled with `fill`. Square matrices get something else on
 /// the diagonal, so that those who factorise or invert find something regular. An undefined tensor stays what it is.
 at::Tensor stand_in(const at::Tensor& meta, int fill = 0);
-
-/// Puts the generator of the process back to what it was: nobody is to see that an operator drew random numbers for its
-/// shape. What other threads draw meanwhile is drawn again, so it is kept to operators that may draw.
-class KeepRandomState {
- public:
-  KeepRandomState();
-  KeepRandomState(const KeepRandomState&) = delete;
-  KeepRandomState& operator=(const KeepRandomState&) = delete;
-  ~KeepRandomState();
-
- private:
-  at::Generator generator_;
-  at::Tensor state_;
-};
 
 }  // namespace fx::internal

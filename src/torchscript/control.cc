@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/importer.h>
 #include <fxgraph/torchscript/source.h>
@@ -145,14 +146,59 @@ void Importer::run_if(const JitNode& node, Frame& frame) {
     if (combine_conditions(node, frame, *condition.node)) return;
     if (skip_branches(node, frame)) return;
   }
+  if (const std::optional<c10::IValue> known = decide(node, frame, condition))
+    return take_branch(node, frame, known->toBool() ? 0 : 1);
   const bool asks_for_none =
       condition.is_node() && packet_of(condition.node->target().view()).starts_with("aten::__is");
   refuse(node, frame,
-         asks_for_none
-             ? "control flow that depends on whether an optional input is given cannot become a graph; fix that input "
-               "with LoadOptions::concrete_inputs, or save the model with torch.jit.trace"
-             : "control flow that depends on the input's data or shape cannot become a graph; make the condition an "
-               "attribute, or save the model with torch.jit.trace");
+         asks_for_none ? "control flow that depends on whether an optional input is given cannot become a graph; fix "
+                         "that input with LoadOptions::concrete_inputs, or " +
+                             cure()
+                       : "control flow that depends on the input's data or shape cannot become a graph; " + cure());
+}
+
+std::string Importer::cure() const {
+  return examples_ ? "save the model with torch.jit.trace" : "give examples: LoadOptions::examples, or --input";
+}
+
+// A number or bool that hangs on the form of the inputs is what it is at the examples, and the graph asserts that.
+std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, const AbstractValue& value) {
+  if (value.is_constant()) return value.constant;
+  if (!examples_ || !value.is_node()) return std::nullopt;
+  Node& asked = *value.node;
+  const c10::IValue* found = examples_->value(asked);
+  if (!found) {
+    refuse(node, frame,
+           "what decides here could not be computed at the examples (" + examples_->failure() + "); give others");
+  }
+  if (examples_->hangs_on_data(asked))
+    refuse(node, frame, "control flow that hangs on the elements of a tensor cannot become a graph");
+  if (!found->isBool() && !found->isInt()) return std::nullopt;
+  const c10::IValue known = *found;  // nodes that are made here move it
+  const std::string line = source_line(node);
+  const SourceLocation place = location_of(node);
+  const std::string reason = "the program was read for inputs at which `" + (line.empty() ? asked.name() : line) +
+                             "` goes another way" + (place.known() ? " (" + place.str() + ")" : "");
+  if (!decided_.insert(condition_text(Argument(asked)) + " is " + to_string(*fx::to_argument(known))).second)
+    return known;
+  if (known.isBool()) {
+    emit_assert(node, frame, asked, known.toBool(), reason);
+  } else {
+    Node& same = emit_call(node, frame, "aten::eq.int", {Argument(asked), Argument(known.toInt())});
+    emit_assert(node, frame, same, true, reason);
+  }
+  return known;
+}
+
+// Equal texts are equal conditions: numbers of numbers, down to the sizes of a tensor and the inputs.
+std::string Importer::condition_text(const fx::Argument& argument) const {
+  const Node* node = argument.node_or_null();
+  const c10::IValue* known = node ? examples_->value(*node) : nullptr;
+  const bool number = known && (known->isInt() || known->isBool() || known->isDouble());
+  if (!number || !node->is(Op::call_function) || examples_->hangs_on_data(*node)) return to_string(argument);
+  std::string text = node->target().str() + "(";
+  for (const Argument& operand : node->args()) text += condition_text(operand) + ", ";
+  return text + ")";
 }
 
 // if condition: raise … -> torch._assert
@@ -213,18 +259,18 @@ bool Importer::skip_branches(const JitNode& node, Frame& frame) {
 }
 
 void Importer::run_loop(const JitNode& node, Frame& frame) {
-  const AbstractValue limit = value_of(node.inputs()[0], frame);
-  std::optional<bool> goes_on = truth_of(value_of(node.inputs()[1], frame));
-  if (!limit.is_constant() || !goes_on) {
-    refuse(node, frame,
-           "a loop whose number of rounds depends on the input cannot become a graph; make it a constant, or save "
-           "the model with torch.jit.trace");
-  }
+  const auto decided = [&](const AbstractValue& value, const char* what) {
+    const std::optional<c10::IValue> known = decide(node, frame, value);
+    if (!known) refuse(node, frame, std::string(what) + " cannot become a graph; " + cure());
+    return *known;
+  };
+  constexpr const char* kRounds = "a loop whose number of rounds depends on the input";
+  const std::int64_t rounds = decided(value_of(node.inputs()[0], frame), kRounds).toInt();
+  bool goes_on = decided(value_of(node.inputs()[1], frame), kRounds).toBool();
   Values carried;
   for (std::size_t i = 2; i < node.inputs().size(); ++i) carried.push_back(value_of(node.inputs()[i], frame));
   const JitBlock& body = *node.blocks()[0];
-  const std::int64_t rounds = limit.constant.toInt();
-  for (std::int64_t round = 0; round < rounds && *goes_on; ++round) {
+  for (std::int64_t round = 0; round < rounds && goes_on; ++round) {
     if (round >= options_.max_unrolled_rounds) {
       refuse(node, frame,
              "a loop of more than " + std::to_string(options_.max_unrolled_rounds) +
@@ -233,12 +279,7 @@ void Importer::run_loop(const JitNode& node, Frame& frame) {
     frame.values[body.inputs()[0]] = AbstractValue::of_constant(round);
     for (std::size_t i = 0; i < carried.size(); ++i) frame.values[body.inputs()[i + 1]] = carried[i];
     Values results = run_block(body, frame);
-    goes_on = truth_of(results[0]);
-    if (!goes_on) {
-      refuse(
-          node, frame,
-          "a loop that ends when the input's data says so cannot become a graph; save the model with torch.jit.trace");
-    }
+    goes_on = decided(results[0], "a loop that ends when the input says so").toBool();
     carried.assign(results.begin() + 1, results.end());
   }
   for (std::size_t i = 0; i < carried.size(); ++i) set(node, frame, std::move(carried[i]), i);

@@ -59,6 +59,7 @@ Node& Importer::emit_call(const JitNode& node, Frame& frame, const std::string& 
                           const std::vector<Argument>& args, const std::vector<NamedArgument>& kwargs) {
   Node& made = graph.call_function(target, args, kwargs);
   annotate(made, node, frame);
+  if (examples_) examples_->run(made);
   return made;
 }
 
@@ -166,6 +167,7 @@ AbstractValue Importer::tensor_attribute(const std::string& path, const at::Tens
   if (fresh) {
     at->second = &graph.get_attr(path);
     tensors.push_back({path, tensor, is_parameter});
+    if (examples_) examples_->set_attribute(*at->second, tensor, is_parameter);
   }
   return AbstractValue::of_node(*at->second, c10::TensorType::get());
 }
@@ -176,6 +178,7 @@ AbstractValue Importer::object_attribute(const std::string& path, const c10::IVa
   if (fresh) {
     at->second = &graph.get_attr(path);
     objects.emplace_back(path, value);
+    if (examples_) examples_->set_attribute(*at->second, value, /*is_parameter=*/false);
   }
   return AbstractValue::of_node(*at->second, value.type());
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <unordered_set>
 
 #include <fxgraph/export/load.h>
 #include <fxgraph/module/module_effects.h>
@@ -61,6 +62,24 @@ torch::jit::Module read_module(const std::string& path) {
   }
 }
 
+// Parameters and buffers that the program does not read are the file's all the same.
+void keep_unread(GraphModule& made, const torch::jit::Module& source) {
+  std::unordered_set<const void*> kept;  // by whatever name
+  for (const torch::Tensor& each : made.parameters()) kept.insert(each.unsafeGetTensorImpl());
+  for (const torch::Tensor& each : made.buffers()) kept.insert(each.unsafeGetTensorImpl());
+  const auto is_missing = [&](const std::string& path, const torch::Tensor& tensor) {
+    if (made.find_attribute(path).defined() || !kept.insert(tensor.unsafeGetTensorImpl()).second) return false;
+    const std::shared_ptr<torch::nn::Module> owner = made.find_submodule(split_path(path).first);
+    return !dynamic_cast<const LeafModule*>(owner.get());
+  };
+  for (const auto& parameter : source.named_parameters()) {
+    if (is_missing(parameter.name, parameter.value)) made.set_parameter(parameter.name, parameter.value);
+  }
+  for (const auto& buffer : source.named_buffers()) {
+    if (is_missing(buffer.name, buffer.value)) made.set_buffer(buffer.name, buffer.value);
+  }
+}
+
 // Leaves know their mode already; the holders above them get theirs.
 void set_modes(GraphModule& made, const torch::jit::Module& source) {
   for (const auto& item : source.named_modules()) {
@@ -107,7 +126,8 @@ std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, 
     made->add_submodule(path, std::make_shared<ObjectAttribute>(object));
   eliminate_dead_code(made->graph(), module_effects(*made));
   made->delete_all_unused_submodules();
-  made->delete_all_unused_attributes();
+  made->delete_all_unused_attributes();  // constants of the program
+  keep_unread(*made, module);
   set_modes(*made, module);
   fix_mode(*made, module, importer.read_training);
   if (MicroBatches cut = internal::saved_micro_batches(module);

@@ -4,7 +4,8 @@
 // flags, lists of modules, default arguments. Submodules of torch.nn (containers excepted) become call_module leaves,
 // all other modules and functions are inlined, loops with a known number of rounds are unrolled, conditions that the
 // file decides are taken. `if condition: raise` with a condition that only data decides becomes `torch._assert`. Other
-// control flow that depends on data is Error(unsupported), which names the Python source line and shows it.
+// control flow that depends on data is Error(unsupported), which names the Python source line and shows it. With
+// examples (LoadOptions::examples) only what hangs on the elements of tensors is.
 //
 // What the training flag says when the file is loaded is folded into the graph; leaves keep both of their modes. A file
 // of fxgraph's whose program holds for one mode gives a GraphModule that refuses the other, as the one that was saved.
@@ -14,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <fxgraph/module/graph_module.h>
 
@@ -27,10 +29,14 @@ namespace fx {
 struct LoadOptions {
   /// Which submodules stay call_module. Sees Python's qualified class name (`torch.nn.modules.conv.Conv2d`) and the
   /// path. Default: torch.nn and torch.ao.nn but for containers, see is_torch_nn_leaf.
-  std::function<bool(const std::string& qualified_name, const std::string& path)> is_leaf;
+  std::function<bool(const std::string& qualified_name, const std::string& path)> is_leaf{};
   /// Inputs that always have this value: they are no inputs of the graph, and conditions on them are decided (FX's
   /// concrete_args). `{"mask", {}}` imports the model as it is when no mask is given.
-  std::map<std::string, c10::IValue> concrete_inputs;
+  std::map<std::string, c10::IValue> concrete_inputs{};
+  /// Values of the inputs, in their order without those of concrete_inputs, at which the file runs once while it is
+  /// read: branches and loops that hang on sizes, ranks, numbers and absent optionals go as they go there, which the
+  /// graph asserts with TorchScript's own line as the reason. Sizes stay operations. Missing ones take their defaults.
+  std::vector<c10::IValue> examples{};
   /// The most rounds that one loop is unrolled.
   int max_unrolled_rounds = 10000;
   /// Note each node's Python source line in its meta (stack_trace).

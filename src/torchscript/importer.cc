@@ -63,6 +63,7 @@ void Importer::import_model(const torch::jit::Module& model) {
   self.type = model.type();
   self.object = std::make_shared<ObjectRef>(ObjectRef{model._ivalue(), ""});
   Values args{self};
+  if (!options_.examples.empty()) examples_ = std::make_unique<Examples>(graph);
   import_inputs(method->function().getSchema(), args);
   const AbstractValue result = call(method->function(), std::move(args), "", 0);
   const auto& body = *torch::jit::toGraphFunction(method->function()).graph();
@@ -71,6 +72,7 @@ void Importer::import_model(const torch::jit::Module& model) {
 }
 
 void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
+  std::size_t next = 0;
   for (std::size_t i = 1; i < schema.arguments().size(); ++i) {
     const c10::Argument& parameter = schema.arguments()[i];
     if (const auto concrete = options_.concrete_inputs.find(parameter.name());
@@ -85,7 +87,19 @@ void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
       input.meta().set(meta_key::kType, annotation_of(parameter.type()));
     }
     args.push_back(AbstractValue::of_node(input, parameter.type()));
+    if (!examples_) continue;
+    if (next < options_.examples.size()) {
+      examples_->set_input(input, options_.examples[next++]);
+    } else if (parameter.default_value()) {
+      examples_->set_input(input, *parameter.default_value());
+    } else {
+      throw Error(ErrorKind::invalid_argument, "there is no example for the input '" + parameter.name() + "'");
+    }
   }
+  if (next < options_.examples.size())
+    throw Error(ErrorKind::invalid_argument, std::to_string(options_.examples.size()) +
+                                                 " examples are given, and the model takes " + std::to_string(next) +
+                                                 " inputs");
 }
 
 void Importer::import_leaf(const torch::jit::Module& leaf, torch::jit::Function& method, const Values& args,

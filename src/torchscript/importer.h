@@ -12,12 +12,14 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/torchscript/abstract_value.h>
+#include <fxgraph/torchscript/examples.h>
 #include <fxgraph/torchscript/import.h>
 
 namespace fx::torchscript {
@@ -106,6 +108,9 @@ class Importer {
   std::string text_of(const JitValue* value, Frame& frame);
   std::optional<bool> truth_of(const AbstractValue& value) const;
   std::optional<bool> truth_of_types(const Node& condition) const;
+  std::optional<c10::IValue> decide(const JitNode& node, Frame& frame, const AbstractValue& value);
+  std::string condition_text(const fx::Argument& argument) const;
+  std::string cure() const;
   std::optional<std::int64_t> known_number(const fx::Argument& value) const;
 
   // objects.cc: attributes, methods, functions
@@ -176,6 +181,8 @@ class Importer {
   std::unordered_map<const at::TensorImpl*, std::string> constant_paths_;
   std::size_t num_constants_ = 0;
   std::unordered_map<std::string, std::size_t> leaf_index_;
+  std::unique_ptr<Examples> examples_;
+  std::unordered_set<std::string> decided_;  ///< what is asserted already; look-up only
 };
 
 }  // namespace fx::torchscript

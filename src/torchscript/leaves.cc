@@ -110,6 +110,7 @@ AbstractValue Importer::call_leaf(const JitNode& node, Frame& frame, const Objec
   }
   Node& made = graph.call_module(path, arguments);
   annotate(made, node, frame);
+  if (examples_) examples_->run_leaf(made, module, method.name());
   return AbstractValue::of_node(made, node.output()->type());
 }
 

@@ -1,6 +1,7 @@
 // The entry of generalising: what the caller has declared of sizes, and what an earlier attempt has found.
 #include <algorithm>
 
+#include <fxgraph/run/keep_random_state.h>
 #include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/trace/generaliser.h>

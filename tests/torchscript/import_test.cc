@@ -7,6 +7,7 @@
 
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/export.h>
 #include "tests/support/error_of.h"
 
 namespace fx::import_test {
@@ -26,6 +27,22 @@ torch::jit::Module module_of(const std::string& code, const std::string& name = 
 
 std::string error_of(const torch::jit::Module& module, const LoadOptions& options = {}) {
   return testing::one_line_error_of([&] { from_torchscript(module, options); });
+}
+
+TEST(Import, KeepsWhatTheProgramDoesNotRead) {
+  torch::jit::Module module = module_of("");
+  torch::jit::Module part(c10::QualifiedName("__torch__.mine.Part"), module._ivalue()->compilation_unit(), true);
+  part.register_parameter("scale", sample(), false);
+  part.register_buffer("seen", sample().to(at::kLong));
+  module.register_module("part", part);
+  module.register_parameter("spare", sample(), false);
+  module.define("def forward(self, x):\n  return x + 1\n");
+  const auto gm = from_torchscript(module);
+  EXPECT_EQ(gm->named_parameters().size(), 2u);
+  EXPECT_TRUE(gm->find_attribute("part.scale").equal(sample()));
+  EXPECT_TRUE(gm->find_attribute("spare").equal(sample()));
+  EXPECT_EQ(gm->find_attribute("part.seen").scalar_type(), at::kLong);
+  EXPECT_TRUE(from_torchscript(to_torchscript(*gm))->find_attribute("part.scale").equal(sample()));
 }
 
 struct Case {

@@ -55,7 +55,8 @@ class TorchModel : public Model {
 
 class TorchBackend : public Backend {
  public:
-  std::unique_ptr<Model> load(const std::string& path) override;
+  std::unique_ptr<Model> load(const std::string& path, const std::vector<std::string>& inputs = {},
+                              const std::string& values = {}) override;
   int run(const RunOptions& options) override;
   int pipeline(const PipelineCommand& command) override;
   int run_stage(const RunOptions& options) override;

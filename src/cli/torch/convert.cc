@@ -12,7 +12,7 @@ namespace fx::cli {
 int TorchBackend::convert(const ConversionOptions& options) {
   require_form(options.output);
   const std::vector<TensorInfo> shapes = parse_inputs(options.inputs);
-  const std::unique_ptr<Model> model = load(options.file);
+  const std::unique_ptr<Model> model = load(options.file, options.inputs);
   auto& program = dynamic_cast<TorchModel&>(*model);
   if (!shapes.empty()) check_inputs(program.graph(), shapes.size());
   {

@@ -29,12 +29,20 @@
 
 namespace fx::cli {
 
-std::unique_ptr<Model> TorchBackend::load(const std::string& path) {
+std::unique_ptr<Model> TorchBackend::load(const std::string& path, const std::vector<std::string>& inputs,
+                                          const std::string& values) {
   const Progress progress("loading " + path);
   if (!is_archive(path))
     return std::make_unique<TorchModel>(std::make_shared<GraphModule>(load_graph_text(path)), Form::text);
   const Form form = is_exported_program(path) ? Form::exported : Form::torchscript;
-  return std::make_unique<TorchModel>(fx::load(path), form);
+  try {
+    return std::make_unique<TorchModel>(fx::load(path), form);
+  } catch (const Error& error) {
+    const bool has_examples = !inputs.empty() || !values.empty();
+    if (form != Form::torchscript || error.kind() != ErrorKind::unsupported || !has_examples) throw;
+  }
+  const std::vector<c10::IValue> examples = values.empty() ? random_inputs(parse_inputs(inputs)) : read_inputs(values);
+  return std::make_unique<TorchModel>(fx::load(path, {.examples = examples}), form);
 }
 
 std::string TorchBackend::versions() { return "LibTorch " TORCH_VERSION "\nBLAS: " + blas_name(); }

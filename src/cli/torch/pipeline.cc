@@ -196,7 +196,7 @@ void print_promises(const PipelinePlan& plan) {
 
 int TorchBackend::pipeline(const PipelineCommand& command) {
   prepare_machine(command.threads);
-  const std::unique_ptr<Model> model = load(command.file);
+  const std::unique_ptr<Model> model = load(command.file, command.inputs, command.values);
   GraphModule& module = dynamic_cast<TorchModel&>(*model).module();
   const std::vector<c10::IValue> inputs = inputs_for(module.graph(), command.values, command.inputs);
   const auto micro_batches = static_cast<std::size_t>(command.micro_batches);

@@ -24,7 +24,7 @@ int TorchBackend::run(const RunOptions& options) {
                             options.file));
   }
   prepare_machine(options.threads);
-  const std::unique_ptr<Model> model = load(options.file);
+  const std::unique_ptr<Model> model = load(options.file, options.inputs, options.values);
   GraphModule& module = dynamic_cast<TorchModel&>(*model).module();
   const std::vector<c10::IValue> inputs = inputs_for(module.graph(), options.values, options.inputs);
   module.hold_memory(options.hold_memory);

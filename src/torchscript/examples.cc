@@ -1,0 +1,114 @@
+#include <fxgraph/torchscript/examples.h>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/run/call.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/torchscript/source.h>
+
+namespace fx::torchscript {
+namespace {
+
+/// What is asked of a tensor without looking at its elements.
+bool asks_for_form(Symbol target) {
+  constexpr std::array<std::string_view, 20> kForms = {"aten::size",       "aten::dim",
+                                                       "aten::numel",      "aten::len",
+                                                       "aten::stride",     "aten::storage_offset",
+                                                       "aten::__is__",     "aten::is_floating_point",
+                                                       "aten::is_complex", "aten::is_contiguous",
+                                                       "aten::__isnot__",  "prim::dtype",
+                                                       "prim::device",     "prim::layout",
+                                                       "prim::is_cuda",    "prim::requires_grad",
+                                                       "aten::is_signed",  "prim::is_quantized",
+                                                       "prim::is_sparse",  "prim::is_meta"};
+  return std::ranges::find(kForms, packet_of(target.view())) != kForms.end();
+}
+
+bool holds_tensor(const c10::IValue& value) {
+  if (value.isTensor()) return true;
+  if (value.isList()) return std::ranges::any_of(value.toListRef(), holds_tensor);
+  if (value.isTuple()) return std::ranges::any_of(value.toTupleRef().elements(), holds_tensor);
+  if (!value.isGenericDict()) return value.isObject();
+  const c10::Dict<c10::IValue, c10::IValue> dict = value.toGenericDict();
+  return std::any_of(dict.begin(), dict.end(), [](const auto& item) { return holds_tensor(item.value()); });
+}
+
+}  // namespace
+
+template <typename Run>
+void Examples::keep(const Node& node, Run&& run) {
+  Known known;
+  bool all = true;
+  node.for_each_input([&](const Node& input) {
+    all = all && at(input).value;
+    known.of_data = known.of_data || at(input).of_data;
+  });
+  known.of_data = (known.of_data && !asks_for_form(node.target())) || effects_of(node).random;
+  if (all) {
+    const at::NoGradGuard no_grad;
+    try {
+      known.value = run();
+    } catch (const std::exception& error) {
+      if (failure_.empty()) failure_ = node.name() + ": " + first_line(error);
+    }
+  }
+  known_[node] = std::move(known);
+}
+
+void Examples::set_input(const Node& node, c10::IValue value) {
+  const bool of_data = holds_tensor(value);
+  known_[node] = {std::move(value), of_data};
+}
+
+void Examples::set_attribute(const Node& node, const c10::IValue& value, bool is_parameter) {
+  if (is_parameter) parameters_.insert(value.toTensor().storage().unsafeGetStorageImpl());
+  const bool copied = value.isTensor() && !is_parameter;
+  known_[node] = {copied ? c10::IValue(value.toTensor().detach().clone()) : value, true};
+}
+
+/// A tensor of the file, which the run must not change.
+bool Examples::writes_parameters(const Node& node) const {
+  bool found = false;
+  const auto look = [&](const Argument& argument) {
+    for_each_node(argument, [&](const Node& input) {
+      const c10::IValue* known = value(input);
+      const bool dense = known && known->isTensor() && known->toTensor().defined() && known->toTensor().has_storage();
+      found = found || (dense && parameters_.contains(known->toTensor().storage().unsafeGetStorageImpl()));
+    });
+  };
+  for_each_written(node, look, {});
+  return found;
+}
+
+void Examples::run(const Node& node) {
+  keep(node, [&]() -> std::optional<c10::IValue> {
+    if (node.target() == "torch._assert" || writes_parameters(node)) return std::nullopt;
+    const auto value_of = [&](Node& input) { return *at(input).value; };
+    CallValues values;
+    for (const Argument& arg : node.args()) values.args.push_back(to_ivalue(arg, nullptr, value_of));
+    for (const auto& [name, value] : node.kwargs())
+      values.kwargs.emplace_back(name, to_ivalue(value, nullptr, value_of));
+    return call_function_target(node.target(), values);
+  });
+}
+
+void Examples::run_leaf(const Node& node, const torch::jit::Module& leaf, const std::string& method) {
+  keep(node, [&]() -> std::optional<c10::IValue> {
+    const torch::jit::GraphOptimizerEnabledGuard plain(false);  // else the run would specialise the file's functions
+    torch::jit::Stack inputs;
+    for (const Argument& arg : node.args())
+      inputs.push_back(to_ivalue(arg, nullptr, [&](Node& input) { return *at(input).value; }));
+    torch::jit::Module called = leaf.attr("training", false).toBool() ? leaf.deepcopy() : leaf;
+    return called.get_method(method)(std::move(inputs));
+  });
+}
+
+}  // namespace fx::torchscript

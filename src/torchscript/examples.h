@@ -1,0 +1,59 @@
+// What the values of a graph are at example inputs, while the graph is being made: control flow of the file is decided
+// by them.
+//
+// Every node is run once, when it is made, on the examples: memory and time are those of a forward that keeps all
+// values. Buffers are copies, so that a program that writes to its own leaves the file's alone. Thread-safety: none.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/run/keep_random_state.h>
+
+namespace fx::torchscript {
+
+/// See the top of this file.
+class Examples {
+ public:
+  explicit Examples(const Graph& graph) : known_(graph) {}
+
+  /// The value of an input.
+  void set_input(const Node& node, c10::IValue value);
+  /// That of a tensor or object of the file.
+  void set_attribute(const Node& node, const c10::IValue& value, bool is_parameter);
+  /// Runs a call of a function. What cannot be run has no value, nor has what is computed of it.
+  void run(const Node& node);
+  /// Runs a leaf.
+  void run_leaf(const Node& node, const torch::jit::Module& leaf, const std::string& method);
+
+  /// What the node is at the examples; null where it could not be run.
+  const c10::IValue* value(const Node& node) const { return at(node).value ? &*at(node).value : nullptr; }
+  /// True when the value hangs on what tensors hold, not on their sizes, types, and the inputs that are numbers.
+  bool hangs_on_data(const Node& node) const { return at(node).of_data; }
+  /// Why the first node that could not be run could not.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  struct Known {
+    std::optional<c10::IValue> value;
+    bool of_data = false;
+  };
+  const Known& at(const Node& node) const { return std::as_const(known_)[node]; }
+  bool writes_parameters(const Node& node) const;
+  template <typename Run>
+  void keep(const Node& node, Run&& run);
+
+  NodeMap<Known> known_;
+  std::unordered_set<const void*> parameters_;  // storages
+  std::string failure_;
+  internal::KeepRandomState random_;
+};
+
+}  // namespace fx::torchscript

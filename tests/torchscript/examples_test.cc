@@ -1,0 +1,207 @@
+// Files whose control flow hangs on their inputs, read at examples: equal to the file there, and at other inputs equal
+// or refused by an assertion.
+#include <fxgraph/torchscript/import.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/script.h>
+
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/support/error.h>
+#include "tests/support/error_of.h"
+
+namespace fx::examples_test {
+
+using c10::IValue;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Inputs = std::vector<IValue>;
+
+torch::jit::Module module_of(const std::string& code) {
+  torch::jit::Module module(c10::QualifiedName("__torch__.mine.M"), std::make_shared<torch::jit::CompilationUnit>(),
+                            true);
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.register_buffer("table", torch::arange(6, torch::kFloat));
+  module.define(code);
+  return module;
+}
+
+IValue ones(std::vector<std::int64_t> sizes) {
+  return torch::arange(c10::multiply_integers(sizes), torch::kFloat).view(sizes) / 7 - 1;
+}
+
+struct Case {
+  const char* name;
+  const char* code;
+  Inputs example;
+  std::vector<Inputs> equal;    ///< the graph gives what the file gives
+  std::vector<Inputs> refused;  ///< an assertion says that it was read for others
+};
+void PrintTo(const Case& each, std::ostream* out) { *out << each.name; }
+
+IValue list_of(std::vector<torch::Tensor> tensors) { return IValue(c10::List<torch::Tensor>(tensors)); }
+IValue dict_of(const std::vector<std::pair<std::string, torch::Tensor>>& items) {
+  c10::Dict<std::string, torch::Tensor> dict;
+  for (const auto& [key, value] : items) dict.insert(key, value);
+  return dict;
+}
+const torch::Tensor kA = torch::ones({2, 3}), kB = torch::full({2, 3}, 2.0f);
+
+const Case kCases[] = {
+    {"branch_on_rank",
+     "def forward(self, x):\n  if x.dim() == 3:\n    x = x.mean(0)\n  return x.relu()\n",
+     {ones({2, 3, 4})},
+     {{ones({5, 1, 4})}},
+     {{ones({3, 4})}, {ones({1, 2, 3, 4})}}},
+    {"loop_on_size",
+     "def forward(self, x):\n  y = x[0]\n  for i in range(1, x.size(0)):\n    y = torch.tanh(y) + x[i] * i\n  return "
+     "y\n",
+     {ones({4, 3})},
+     {{ones({4, 5})}},
+     {{ones({3, 3})}, {ones({5, 3})}}},
+    {"while_on_size",
+     "def forward(self, x):\n  n = x.size(1)\n  while n > 4:\n    x = (x[:, ::2] + 1)\n    n = x.size(1)\n  return x\n",
+     {ones({2, 16})},
+     {{ones({3, 16})}, {ones({2, 15})}},
+     {{ones({2, 3})}, {ones({2, 40})}}},
+    {"window_padding",
+     "def forward(self, x):\n  h = x.size(2)\n  pad = (4 - h % 4) % 4\n  if pad > 0:\n    x = torch.constant_pad_nd(x, "
+     "[0, 0, 0, "
+     "pad], 0.)\n  return x.view(x.size(0), x.size(1), -1, 4, x.size(3)).sum(3)\n",
+     {ones({1, 2, 7, 4})},
+     {{ones({1, 2, 7, 8})}, {ones({2, 3, 5, 4})}},
+     {{ones({1, 2, 8, 4})}}},
+    {"early_return",
+     "def forward(self, x):\n  if x.size(0) == 1:\n    return x\n  if x.size(1) > 2:\n    return x.exp()\n  return "
+     "x.abs()\n",
+     {ones({2, 3})},
+     {{ones({5, 9})}},
+     {{ones({1, 3})}, {ones({2, 2})}}},
+    {"optional_given",
+     "def forward(self, x, mask: Optional[Tensor]=None):\n  if mask is not None:\n    x = x * mask\n  return x + 1\n",
+     {ones({2, 3}), ones({2, 3})},
+     {{ones({4, 3}), ones({3})}},
+     {{ones({2, 3}), IValue()}}},
+    {"optional_absent",
+     "def forward(self, x, mask: Optional[Tensor]=None):\n  if mask is not None:\n    x = x * mask\n  return x + 1\n",
+     {ones({2, 3})},
+     {{ones({4, 3})}},
+     {{ones({2, 3}), ones({2, 3})}}},
+    {"integer_input",
+     "def forward(self, x, steps: int):\n  outs = [x]\n  for i in range(steps):\n    outs.append(torch.sin(outs[-1]) * "
+     "(i + 1))\n  return torch.cat(outs)\n",
+     {ones({2, 3}), 3},
+     {{ones({1, 5}), 3}},
+     {{ones({2, 3}), 2}}},
+    {"lists_of_tensors",
+     "def forward(self, xs: List[Tensor]):\n  out = xs[0]\n  for x in xs:\n    out = out + x * x.size(0)\n  return "
+     "out\n",
+     {list_of({kA, kB})},
+     {{list_of({kB, kA})}},
+     {{list_of({kA, kB, kA})}, {list_of({kA})}}},
+    {"dict_in_and_out",
+     "def forward(self, d: Dict[str, Tensor]):\n  out = {\"sum\": d[\"a\"] + d[\"b\"]}\n  if d[\"a\"].size(1) > 2:\n   "
+     " "
+     "out[\"more\"] = d[\"a\"] * 2\n  return out[\"sum\"], out[\"more\"]\n",
+     {dict_of({{"a", kA}, {"b", kB}})},
+     {{dict_of({{"b", kA}, {"a", kB}})}},
+     {}},
+    {"interpolated",
+     "def forward(self, x):\n  h = int(float(x.size(2)) * 1.5)\n  if h % 2 == 0:\n    h = h + 1\n  return "
+     "torch.upsample_nearest2d(x, [h, x.size(3)])\n",
+     {ones({1, 2, 4, 3})},
+     {{ones({1, 2, 4, 5})}, {ones({1, 1, 8, 5})}},
+     {{ones({1, 2, 6, 3})}}},
+    {"own_buffer_is_written",
+     "def forward(self, x):\n  if x.size(0) > 1:\n    self.table.add_(1)\n  return x.sum() + self.table\n",
+     {ones({2, 3})},
+     {},
+     {{ones({1, 3})}}},
+    {"size_that_data_decide",
+     "def forward(self, x):\n  kept = x[x > 0]\n  if kept.size(0) == 0:\n    return x\n  return kept * 2\n",
+     {ones({4, 4})},
+     {{ones({5, 5})}},
+     {{ones({2, 2})}}},
+};
+
+class AtExamples : public ::testing::TestWithParam<Case> {};
+
+void expect_equal(const IValue& got, const IValue& expected) {
+  if (!expected.isTuple()) {
+    EXPECT_TRUE(got.toTensor().equal(expected.toTensor())) << got << "\n" << expected;
+    return;
+  }
+  for (std::size_t i = 0; i < expected.toTupleRef().elements().size(); ++i)
+    expect_equal(got.toTupleRef().elements().at(i), expected.toTupleRef().elements()[i]);
+}
+
+TEST_P(AtExamples, TheGraphIsTheFileOrRefuses) {
+  const Case& each = GetParam();
+  const torch::jit::GraphOptimizerEnabledGuard plain(false);
+  const torch::NoGradGuard no_grad;
+  const torch::jit::Module module = module_of(each.code);
+  EXPECT_THAT(testing::one_line_error_of([&] { from_torchscript(module); }),
+              ::testing::AnyOf(HasSubstr("give examples: LoadOptions::examples, or --input"), ::testing::IsEmpty()));
+  const auto gm = from_torchscript(module, {.examples = each.example});
+  gm->graph().lint();
+  EXPECT_TRUE(module.attr("table").toTensor().equal(torch::arange(6, torch::kFloat))) << "reading wrote to the file's";
+  std::vector<Inputs> equal = each.equal;
+  equal.push_back(each.example);
+  for (const Inputs& inputs : equal) {
+    const IValue expected = module.deepcopy().get_method("forward")(inputs);
+    expect_equal(from_torchscript(module.deepcopy(), {.examples = each.example})->run(inputs), expected);
+  }
+  for (const Inputs& inputs : each.refused) {
+    EXPECT_THAT(testing::one_line_error_of([&] { gm->run(inputs); }),
+                AllOf(HasSubstr("the program was read for inputs at which `"), HasSubstr("` goes another way")));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, AtExamples, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(AtExamplesOnly, WhatHangsOnElementsIsRefusedByName) {
+  const torch::jit::Module module =
+      module_of("def forward(self, x):\n  if bool(x.sum() > 0):\n    x = x + 1\n  return x\n");
+  EXPECT_THAT(
+      testing::one_line_error_of([&] {
+        from_torchscript(module, {.examples = {ones({2, 2})}});
+      }),
+      HasSubstr("control flow that hangs on the elements of a tensor cannot become a graph: `if bool(x.sum() > 0):`"));
+}
+
+TEST(AtExamplesOnly, EachConditionIsAssertedOnce) {
+  const torch::jit::Module module = module_of(
+      "def forward(self, x):\n  if x.size(0) > 2:\n    x = x + 1\n  y = x * 2\n  if x.size(0) > 2:\n    y = y + 1\n"
+      "  return y\n");
+  const auto gm = from_torchscript(module, {.examples = {ones({3, 2})}});
+  EXPECT_EQ(gm->graph().count(Op::call_function, "torch._assert"), 2u) << "x is another value in the second";
+  const auto twice = from_torchscript(module_of("def forward(self, x):\n  y = x\n  if x.size(0) > 2:\n    y = x + 1\n  "
+                                                "if x.size(0) > 2:\n    y = y + 1\n  return "
+                                                "y\n"),
+                                      {.examples = {ones({3, 2})}});
+  EXPECT_EQ(twice->graph().count(Op::call_function, "torch._assert"), 1u);
+}
+
+TEST(AtExamplesOnly, ExamplesMustBeAsManyAsTheInputs) {
+  const torch::jit::Module module = module_of("def forward(self, x, y):\n  return x + y\n");
+  EXPECT_THAT(testing::one_line_error_of([&] { from_torchscript(module, {.examples = {ones({2})}}); }),
+              HasSubstr("there is no example for the input 'y'"));
+  EXPECT_THAT(testing::one_line_error_of([&] {
+                from_torchscript(module, {.examples = {ones({2}), ones({2}), 3}});
+              }),
+              HasSubstr("3 examples are given, and the model takes 2 inputs"));
+}
+
+TEST(AtExamplesOnly, RandomNumbersOfTheProcessStay) {
+  const torch::jit::Module module =
+      module_of("def forward(self, x):\n  if x.size(0) > 1:\n    x = torch.rand_like(x)\n  return x\n");
+  torch::manual_seed(3);
+  const torch::Tensor first = torch::rand({4});
+  torch::manual_seed(3);
+  from_torchscript(module, {.examples = {ones({2, 2})}});
+  EXPECT_TRUE(torch::rand({4}).equal(first));
+}
+
+}  // namespace fx::examples_test
