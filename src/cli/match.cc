@@ -21,7 +21,9 @@ std::string read_pattern(const std::string& pattern) {
   const bool is_folder = std::filesystem::is_directory(status);
   if (!std::filesystem::exists(status) || is_folder) {
     // A name with a dot or slash and nothing that patterns are made of is a file that is not there.
-    if (pattern.find_first_of("(%\n ") == std::string::npos && pattern.find_first_of("./") != std::string::npos) {
+    const bool is_name = pattern.find("::") != std::string::npos && pattern.find('/') == std::string::npos;
+    if (!is_name && pattern.find_first_of("(%\n ") == std::string::npos &&
+        pattern.find_first_of("./") != std::string::npos) {
       throw Error(ErrorKind::io, "cannot read the pattern " + pattern + ": " +
                                      (is_folder ? "it is a folder; name a file" : "there is no such file"));
     }
@@ -73,7 +75,7 @@ int match(const MatchOptions& options, Backend* backend) {
   const Pattern written(read_pattern(options.pattern));
   refuse(written.problems(), options.allowed);
   const Pattern pattern = options.see_through ? written.seeing_through() : written;
-  const auto model = load_model(options.file, backend);
+  const auto model = load_model(options.file, backend, options.inputs);
   FindStats stats;
   Shapes shapes;
   FindOptions find_options = pattern_facts(*model, options.file, pattern, options.inputs, shapes);

@@ -7,6 +7,7 @@
 // Cost: linear in the graph. Thread-safety: as the const functions of Graph.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,6 +56,8 @@ struct CodeOptions {
   std::vector<CodeTensor> tensors{};
   /// The modules that call_module nodes name, as far as code can make them; for C++, and for fx::to_folder.
   std::vector<CodeModule> modules{};
+  /// What others return, by their paths, where it is no tensor.
+  std::map<std::string, CodeModule::Result> results{};
   /// Why the program holds for the mode `training` alone: a generated C++ module refuses the other. Empty: for both.
   std::string fixed_mode{};
   bool training = true;  ///< the mode in that case

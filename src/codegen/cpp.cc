@@ -290,6 +290,12 @@ class CppWriter {
     return type;
   }
 
+  static std::string text_of(const CodeModule::Result& result) {
+    std::string parts;
+    for (const CodeModule::Result& part : result.parts) parts += (parts.empty() ? "" : ", ") + text_of(part);
+    return result.parts.empty() ? "torch::Tensor" : "std::tuple<" + parts + ">";
+  }
+
   CppCalls::Value module_call(const Node& node) {
     const std::string path = node.target().str();
     const auto found = known_modules_.find(path);
@@ -304,7 +310,11 @@ class CppWriter {
       // A parameter of C++ is a tensor or an optional.
       arguments += (arguments.empty() ? "" : ", ") + (argument.is_none() ? "{}" : calls_.value(argument).text);
     }
-    if (!known) return {member + ".forward(" + arguments + ")", {CppKind::tensor}};
+    if (!known) {
+      const auto told = options_.results.find(path);
+      if (told == options_.results.end()) return {member + ".forward(" + arguments + ")", {CppKind::tensor}};
+      return {member + ".forward<" + text_of(told->second) + ">(" + arguments + ")", type_of_result(told->second)};
+    }
     return {member + "->forward(" + arguments + ")", type_of_result(known->result)};
   }
 

@@ -11,6 +11,7 @@
 #include <fxgraph/module/history.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/separated_memory.h>
+#include <fxgraph/support/error.h>
 
 namespace fx::pt2 {
 namespace {
@@ -74,8 +75,12 @@ class Settler {
   }
 
   State state_of(const std::string& path, const at::Tensor& tensor, Held held, const Effects& effects) const {
+    if (tensor.layout() != at::kStrided)
+      throw Error(ErrorKind::unsupported,
+                  "'" + path + "' is no dense tensor (" + c10::str(tensor.layout()) +
+                      "), for which .pt2 has no words; make it dense, or save the program as .pt");
     State state{{path, tensor, held}};
-    if (tensor.layout() == at::kStrided) state.region = Region::of(tensor);
+    state.region = Region::of(tensor);
     for (const Node* node : graph_.find_nodes(Op::get_attr, Symbol(path))) {
       for (const Effects::Set set : effects.sets(*node)) {
         for (const Node* writer : effects.writers(set)) {
@@ -103,7 +108,7 @@ class Settler {
     std::vector<Group> all;
     std::map<const void*, std::size_t> known;
     for (State& state : states_) {
-      if (state.tensor.layout() != at::kStrided || state.tensor.is_quantized()) continue;
+      if (state.tensor.is_quantized()) continue;
       const auto [place, fresh] = known.try_emplace(state.tensor.storage().unsafeGetStorageImpl(), all.size());
       if (fresh) all.emplace_back();
       all[place->second].push_back(&state);

@@ -38,7 +38,11 @@ CodeOptions options_for(const GraphModule& module, const Graph& graph) {
     const std::string path = node->target().str();
     const std::shared_ptr<torch::nn::Module> called = module.find_submodule(path);
     std::optional<CodeModule> made = called && seen.insert(path).second ? construction_of(*called) : std::nullopt;
-    if (!made) continue;
+    if (!made) {
+      const auto result = called ? result_of(*called) : std::nullopt;
+      if (result && !result->parts.empty()) options.results.emplace(path, *result);
+      continue;
+    }
     made->path = path;
     for (const auto& parameter : called->named_parameters()) {
       if (!parameter->requires_grad()) made->frozen.push_back(parameter.key());

@@ -71,4 +71,10 @@ std::optional<CodeModule> construction_of(const torch::nn::Module& module) {
   return made;
 }
 
+std::optional<CodeModule::Result> result_of(const torch::nn::Module& module) {
+  const auto* leaf = dynamic_cast<const LeafModule*>(&module);
+  const ModuleType* type = leaf ? find_module_type(leaf->qualified_name()) : find_module_type(module);
+  return type ? type->result : std::nullopt;
+}
+
 }  // namespace fx

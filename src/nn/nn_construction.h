@@ -17,4 +17,7 @@ namespace fx {
 /// made with and for what no source can say (a function as activation).
 std::optional<CodeModule> construction_of(const torch::nn::Module& module);
 
+/// What forward returns, of a TorchScript leaf by its Python type; nothing where that is not known.
+std::optional<CodeModule::Result> result_of(const torch::nn::Module& module);
+
 }  // namespace fx

@@ -1,7 +1,9 @@
 #include <fxgraph/ops/call_on_kinds.h>
 
+#include <algorithm>
 #include <utility>
 
+#include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/overload_resolution.h>
 #include <fxgraph/ops/python_target.h>
 
@@ -43,6 +45,9 @@ const Call& CallOnKinds::resolve_forced() {
   const Op op = node_->op();
   const Symbol target = node_->target();
   const PythonTarget& known = python_target(op, target);
+  // Of numbers alone LibTorch makes tensors, or rounds.
+  const auto is_number = [](const Argument& argument) { return is_number_type(argument_type(argument)); };
+  if (known.op && std::ranges::all_of(node_->args(), is_number)) return call_;
   std::vector<Symbol> packets = {known.packet};
   if (known.op) packets = {Symbol(known.op->packet), Symbol(known.op->numbers)};
   for (const PythonRow& row : known.rows) {

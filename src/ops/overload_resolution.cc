@@ -31,7 +31,7 @@ constexpr Conversion kConversions[] = {
     {Base::integer, Base::scalar, kNatural},         {Base::floating, Base::scalar, kNatural},
     {Base::boolean, Base::scalar, kNatural},         {Base::complex, Base::scalar, kNatural},
     {Base::string, Base::device, kNatural},          {Base::integer, Base::floating, kWiden},
-    {Base::boolean, Base::floating, kUnusual},       {Base::boolean, Base::integer, kUnusual},
+    {Base::boolean, Base::floating, kUnpacked},      {Base::boolean, Base::integer, kUnusual},
     {Base::integer, Base::complex, kUnusual},        {Base::floating, Base::complex, kUnusual},
     {Base::scalar, Base::floating, kUnpacked},       {Base::scalar, Base::integer, kUnpacked},
     {Base::integer, Base::dtype, kByNumber},         {Base::integer, Base::layout, kByNumber},
@@ -89,6 +89,7 @@ ConversionCost sequence_cost(ArgumentSpan elements, const SchemaType& want) {
 }
 
 ConversionCost argument_cost(const Argument& argument, const SchemaType& want) {
+  if (want.base == Base::other && want.text == "AnyEnumType") return kNotViable;  // graphs have no such values
   if (argument.is_node()) return node_cost(argument, want);
   if (argument.is_none())
     return want.optional ? kExact : want.base == Base::other && !want.list ? kNatural : kNotViable;

@@ -226,19 +226,31 @@ bool row_call(const PythonRow& row, const Node& node, Translation& call) {
 
 // ── Module operator ──────────────────────────────────────────────────────────────────────────────────────────────────
 
+// A bool is an int there; TorchScript's Scalars are none.
+Overloads without_scalars(const Overloads& overloads) {
+  Overloads kept;
+  std::ranges::copy_if(overloads, std::back_inserter(kept), [](const OperatorSchema* schema) {
+    return std::ranges::none_of(schema->arguments, [](const auto& each) { return each.type.base == Base::scalar; });
+  });
+  return kept;
+}
+
 bool operator_call(const PythonTarget& target, const Node& node, Translation& call) {
   if (!node.kwargs().empty()) return false;
   call.args.assign(node.args().begin(), node.args().end());
-  bool numbers = true, ints = true;
+  bool numbers = true, ints = true, bools = false;
   for (const Argument& operand : call.args) {
     const ArgumentType kind = argument_type(operand);
     if (kind.list) return false;  // Python's lists: no operator computes with them
     numbers &= is_number_type(kind);
     ints &= kind.base == Base::integer || kind.base == Base::boolean;
+    bools |= kind.base == Base::boolean;
   }
   // An int or a float, as the second is; TorchScript's have one type, and round.
   if (ints && target.op->packet.starts_with("aten::pow")) return false;
-  if (numbers) return call.choose(target.of_numbers);
+  // Python's remainder decides; TorchScript's rounds what it divides.
+  if (numbers && !ints && target.op->numbers == "aten::floordiv") return false;
+  if (numbers) return (bools && call.choose(without_scalars(target.of_numbers))) || call.choose(target.of_numbers);
   if (call.choose(target.of_tensors)) return true;
   if (call.args.size() != 2 || !is_number_type(argument_type(call.args[0]))) return false;
   std::swap(call.args[0], call.args[1]);

@@ -1,5 +1,7 @@
 #include <fxgraph/ops/python_names.h>
 
+#include <algorithm>
+
 namespace fx::internal {
 
 namespace {
@@ -313,6 +315,27 @@ constexpr LikeRow kLike[] = {
     {F "dropout3d", "aten::feature_dropout_"},
 };
 
+constexpr LikeRow kScript[] = {
+    {".norm", "aten::norm"},
+    {"math.log", "aten::log"},
+    {"math.sqrt", "aten::sqrt"},
+    {"math.trunc", "aten::Int"},
+    {"operator.contains", "aten::__contains__"},
+    {"operator.is_", "aten::__is__"},
+    {"operator.is_not", "aten::__isnot__"},
+    {"operator.not_", "aten::__not__"},
+    {"torch.atleast_1d", "aten::atleast_1d"},
+    {"torch.atleast_2d", "aten::atleast_2d"},
+    {"torch.atleast_3d", "aten::atleast_3d"},
+    {"torch.cdist", "aten::cdist"},
+    {"torch.norm", "aten::norm"},
+    {"torch.sym_float", "aten::Float"},
+    {"torch.sym_int", "aten::Int"},
+    {"torch.sym_max", "prim::max"},
+    {"torch.sym_min", "prim::min"},
+    {"torch.sym_not", "aten::__not__"},
+};
+
 constexpr PrefixRow kPrefixes[] = {
     {"torch._C._VariableFunctions.", "aten::"}, {"torch._C._fft.", "aten::"}, {"torch._C._linalg.", "aten::"},
     {"torch._C._nn.", "aten::"}, {"torch._C._special.", "aten::"}, {"torch._C._TensorBase.", "aten::"},
@@ -341,6 +364,10 @@ std::span<const FunctionRow> python_functions() { return kFunctions; }
 std::span<const OperatorRow> python_operators() { return kOperators; }
 std::span<const WordRow> python_words() { return kWords; }
 std::span<const LikeRow> like_operators() { return kLike; }
+std::string_view script_operator(std::string_view name) {
+  const auto row = std::ranges::lower_bound(kScript, name, {}, &LikeRow::name);
+  return row != std::end(kScript) && row->name == name ? row->packet : std::string_view();
+}
 std::span<const PrefixRow> operator_modules() { return kPrefixes; }
 std::span<const KeywordRow> keyword_synonyms() { return kKeywords; }
 

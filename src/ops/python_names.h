@@ -53,6 +53,9 @@ struct LikeRow {
   std::string_view packet;
 };
 std::span<const LikeRow> like_operators();
+/// TorchScript's operator that does what the function does, given the same arguments, where fx::Call knows none: on
+/// numbers, strings and lists, and beside functions that turn their arguments round for some of them. Empty for others.
+std::string_view script_operator(std::string_view name);
 
 /// Functions outside ATen of which it is known what they do.
 enum class KnownEffect : std::uint8_t {

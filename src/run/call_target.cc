@@ -6,7 +6,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/argument_type.h>
-#include <fxgraph/ops/schema_registry.h>
+#include <fxgraph/ops/python_target.h>
 #include <fxgraph/run/python_calls.h>
 #include <fxgraph/run/value.h>
 
@@ -119,9 +119,9 @@ CallOnValues::CallOnValues(Op op, Symbol target, const CallValues& values) {
 void CallOnValues::resolve() {
   const Node& written = call_.written();
   const auto is_none = [](const Argument& argument) { return argument.is_none(); };
-  const bool forced =
-      !find_python_function(written.op(), written.target()) && std::ranges::none_of(written.args(), is_none);
-  if (!call_.resolve() && forced) call_.resolve_forced();
+  const bool own = !internal::python_target(written.op(), written.target()).op &&
+                   find_python_function(written.op(), written.target());
+  if (!call_.resolve() && !own && std::ranges::none_of(written.args(), is_none)) call_.resolve_forced();
   op_ = call_.call() ? torch_operator(call_.call()) : nullptr;
 }
 

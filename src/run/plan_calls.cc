@@ -206,7 +206,13 @@ PlanCompiler::Value PlanCompiler::compile_call(Scope& scope, const Node& node) {
   const Call call = call_of(node);
   const TorchOperator* op = call ? torch_operator(call) : nullptr;
   if (op && is_certain(node, call)) return compile_operator(scope, node, *op, call.args(), call.kwargs());
-  const PythonFunction* function = op ? nullptr : find_python_function(node.op(), node.target());
+  // Of numbers Python's operators may have a function of their own; what is no number has an operator.
+  const auto is_number = [](const Argument& argument) {
+    return internal::is_number_type(internal::argument_type(argument));
+  };
+  const bool hangs_on_values =
+      internal::python_target(node.op(), node.target()).op && !std::ranges::all_of(node.args(), is_number);
+  const PythonFunction* function = op || hangs_on_values ? nullptr : find_python_function(node.op(), node.target());
   if (function) return compile_python(scope, node, *function);
   const std::vector<const OperatorSchema*>& candidates = internal::candidate_overloads(node.op(), node.target());
   if (candidates.empty()) fail(ErrorKind::not_found, node, no_such_target(node.op(), node.target()));

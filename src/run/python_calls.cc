@@ -186,6 +186,18 @@ at::Scalar number_of(const IValue& value) {
 // Of two ints: operators of LibTorch give a float, or round.
 IValue python_pow(Args& args) { return internal::int_pow(number_of(args[0]).toLong(), number_of(args[1]).toLong()); }
 
+// Of floats, as Python defines it by the remainder: 1.0 // 0.1 is 9.0.
+IValue python_floordiv(Args& args) {
+  const double a = as_double(args[0]), b = as_double(args[1]);
+  if (b == 0) fail("float floor division by zero");
+  double rest = std::fmod(a, b);
+  double whole = (a - rest) / b;
+  if (rest != 0 && (b < 0) != (rest < 0)) whole -= 1;
+  if (whole == 0) return std::copysign(0.0, a / b);
+  const double floor = std::floor(whole);
+  return whole - floor > 0.5 ? floor + 1 : floor;
+}
+
 // A float where one of the two is.
 IValue one_of(const Args& args, bool second) {
   const IValue& value = args[second ? 1 : 0];
@@ -195,7 +207,10 @@ IValue one_of(const Args& args, bool second) {
 IValue python_len(Args& args) {
   const IValue& value = args[0];
   if (value.isTensor()) return value.toTensor().size(0);
-  if (value.isString()) return static_cast<std::int64_t>(value.toStringRef().size());
+  if (value.isString()) {  // of characters, not of the bytes of UTF-8
+    return static_cast<std::int64_t>(
+        std::ranges::count_if(value.toStringRef(), [](char each) { return (each & 0xC0) != 0x80; }));
+  }
   if (value.isGenericDict()) return static_cast<std::int64_t>(value.toGenericDict().size());
   return static_cast<std::int64_t>(elements_of(value).size());
 }
@@ -240,6 +255,8 @@ const std::vector<PythonFunction>& functions() {
       {"builtins.bool", {"x"}, [](Args& args) { return IValue(truth(args[0])); }},
       {"operator.not_", {"a"}, [](Args& args) { return IValue(!truth(args[0])); }},
       {"operator.truth", {"a"}, [](Args& args) { return IValue(truth(args[0])); }},
+      {"operator.floordiv", {"a", "b"}, python_floordiv},
+      {"operator.ifloordiv", {"a", "b"}, python_floordiv},
       {"operator.pow", {"a", "b"}, python_pow},
       {"operator.ipow", {"a", "b"}, python_pow},
       {"operator.pos", {"a"}, [](Args& args) { return IValue(number_of(args[0])); }},

@@ -70,7 +70,7 @@ TypePtr narrowest_type(const std::vector<IValue>& elements) {
   if (all([](const IValue& v) { return v.isTensor(); })) return c10::TensorType::get();
   if (all([](const IValue& v) { return v.isBool(); })) return c10::BoolType::get();
   if (all([](const IValue& v) { return v.isInt(); })) return c10::IntType::get();
-  if (all([](const IValue& v) { return v.isDouble() || v.isInt(); })) return c10::FloatType::get();
+  if (all([](const IValue& v) { return v.isDouble(); })) return c10::FloatType::get();
   if (all([](const IValue& v) { return v.isString(); })) return c10::StringType::get();
   if (all([](const IValue& v) { return v.isTensor() || v.isNone(); })) return c10::OptionalType::ofTensor();
   // A tensor's own type says its sizes, which a proxy may not have.

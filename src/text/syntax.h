@@ -20,6 +20,7 @@ inline constexpr std::array<bool, 256> kNameChars = [] {
 }();
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+inline bool is_letter(char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
 inline bool is_name_char(char c) { return kNameChars[static_cast<unsigned char>(c)]; }
 inline bool is_name_start(char c) { return is_name_char(c) && !is_digit(c); }
 inline bool is_word_char(char c) { return is_name_char(c) || c == '.'; }

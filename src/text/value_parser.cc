@@ -164,6 +164,8 @@ Argument ValueParser::parse_word(const ValueContext& context) {
     while (is_digit(in_.peek())) in_.advance();
     word = in_.from(start);
   }
+  // FX prints strings bare, and a blank behind each comma: `ij,jk->ik` is one string.
+  if (is_glued(in_.position(), context) && !read_literal(word, value)) return parse_bare(start, context);
   if (!ends_value(context)) {
     if (!context.plain) return parse_bare(start, context);
     in_.skip_blanks();
@@ -218,9 +220,17 @@ bool ValueParser::ends_value(const ValueContext& context) const {
   return in_.position() + ahead >= in_.text().size() || (c == '#' && context.closing == '\n');
 }
 
+// A comma within a bare string.
+bool ValueParser::is_glued(std::size_t comma, const ValueContext& context) const {
+  const std::string_view text = in_.text();
+  if (context.plain || context.in_dict || comma + 1 >= text.size() || text[comma] != ',') return false;
+  return is_letter(text[comma + 1]) || text[comma + 1] == '.';
+}
+
 bool ValueParser::ends_bare(std::size_t position, const ValueContext& context) const {
   const char c = in_.text()[position];
   if (c == context.closing) return true;
+  if (is_glued(position, context)) return false;
   if (c == ',') return !context.in_dict || key_follows(position + 1);
   if (c == ':') return context.key;
   return c == '\n' && in_.statement_at(position + 1);

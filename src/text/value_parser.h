@@ -61,6 +61,7 @@ class ValueParser {
 
   bool ends_value(const ValueContext& context) const;
   bool ends_bare(std::size_t position, const ValueContext& context) const;
+  bool is_glued(std::size_t comma, const ValueContext& context) const;
   bool key_follows(std::size_t position) const;
   void skip_space(std::size_t opening);
   [[noreturn]] void fail_unclosed(std::size_t opening) const;

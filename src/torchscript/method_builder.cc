@@ -9,6 +9,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call_on_kinds.h>
+#include <fxgraph/ops/python_names.h>
 #include <fxgraph/run/call_target.h>
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/value.h>
@@ -143,7 +144,8 @@ class MethodBuilder {
       const std::string kind = enumerator_kind(input);
       return kind.empty() && values_[input] ? annotation_of(*values_[input]->type()) : kind;
     });
-    if (const fx::Symbol packet = script_packet(node); !packet.empty()) meant.set_target(packet);
+    if (const std::string_view packet = script_operator(python_name(node.op(), node.target())); !packet.empty())
+      meant.set_target(fx::Symbol(packet));
     if (!meant.resolve()) meant.resolve_forced();
     const TorchOperator* op = meant.call() ? torch_operator(meant.call()) : nullptr;
     if (!op && candidate_overloads(node.op(), node.target()).empty())

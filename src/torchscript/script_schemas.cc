@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <fxgraph/export/input_notes.h>
-#include <fxgraph/ops/call.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -101,32 +100,6 @@ std::string annotation_of(const c10::Type& type) {
       std::ranges::all_of(elements, [&](const c10::TypePtr& each) { return annotation_of(*each) == first; });
   const bool plain = !first.empty() && first != "list" && !first.ends_with(']');
   return alike && plain ? "List[" + first + "]" : "list";
-}
-
-fx::Symbol script_packet(const Node& node) {
-  constexpr const char* kPackets[][2] = {{"math.sqrt", "aten::sqrt"},
-                                         {"math.log", "aten::log"},
-                                         {"math.trunc", "aten::Int"},
-                                         {"operator.contains", "aten::__contains__"},
-                                         {"operator.is_", "aten::__is__"},
-                                         {"operator.is_not", "aten::__isnot__"},
-                                         {"operator.not_", "aten::__not__"},
-                                         {"torch.sym_float", "aten::Float"},
-                                         {"torch.sym_int", "aten::Int"},
-                                         {"torch.sym_max", "prim::max"},
-                                         {"torch.sym_min", "prim::min"},
-                                         {"torch.sym_not", "aten::__not__"},
-                                         {"torch.atleast_1d", "aten::atleast_1d"},
-                                         {"torch.atleast_2d", "aten::atleast_2d"},
-                                         {"torch.atleast_3d", "aten::atleast_3d"},
-                                         {"torch.cdist", "aten::cdist"},
-                                         {"torch.norm", "aten::norm"},
-                                         {".norm", "aten::norm"}};
-  const std::string name = python_name(node.op(), node.target());
-  for (const auto& [python, packet] : kPackets) {
-    if (name == python) return fx::Symbol(packet);
-  }
-  return {};
 }
 
 // For each argument of the schema, whether it is given a bool where a number is wanted; empty when that is never so.

@@ -40,10 +40,6 @@ struct Given {
 /// The annotation for values of a type; empty where graphs have none.
 std::string annotation_of(const c10::Type& type);
 
-/// TorchScript's operator that does what a function or method does which fx::Call knows no operator for, given the same
-/// arguments; empty for every other.
-fx::Symbol script_packet(const Node& node);
-
 /// TorchScript has no bool for a Scalar: the overload that takes tensors in the places of bools and is otherwise the
 /// same; null where there is none, and where no bool is given.
 const c10::FunctionSchema* overload_without_bools(const Given& given, const c10::FunctionSchema& schema,

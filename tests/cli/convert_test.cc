@@ -25,6 +25,18 @@ class Convert : public Program {
   std::string text_of(const std::string& file) { return run("show " + file + " --format text").out; }
 };
 
+TEST_F(Convert, OptimizeWritesNoTextWithoutTheWeightsThatItMade) {
+  const std::string text = path("demo.fx");
+  const Result fused = run("optimize " + std::string(kModel) + " --rules fuse-conv-bn -o " + text);
+  EXPECT_EQ(fused.code, 1);
+  EXPECT_THAT(fused.err, HasSubstr("demo.fx: text has no weights, and the rules made others ("));
+  EXPECT_THAT(fused.err, HasSubstr("; save the result as .pt"));
+  EXPECT_FALSE(std::filesystem::exists(text));
+  const Result cleaned = run("optimize " + std::string(kModel) + " --rules dead-code -o " + text);
+  EXPECT_EQ(cleaned.code, 0) << cleaned.err;
+  EXPECT_TRUE(std::filesystem::exists(text));
+}
+
 TEST_F(Convert, ThereAndBackIsTheSameProgram) {
   const std::string script = path("mlp.pt"), archive = path("again.pt2"), text = path("mlp.fx");
   expect_done(std::string("convert ") + kArchive + " -o " + script);

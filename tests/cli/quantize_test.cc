@@ -244,12 +244,13 @@ TEST_F(QuantizeProgram, NothingToQuantizeIsSaidFirst) {
   symbolic_trace(net.ptr(), {torch::rand({2, 3, 8, 8})})->save(path("convolution.pt"));
   model_ = "convolution.pt";
   Result result = run("--mode dynamic --input 2x3x8x8 -o out.pt");
-  ASSERT_EQ(result.code, 0) << result.err;
+  ASSERT_EQ(result.code, 1) << result.err;
   EXPECT_THAT(result.out, HasSubstr("nothing, mode dynamic: the mode dynamic is for linear, recurrent and"));
   EXPECT_THAT(result.err, HasSubstr("fxgraph: convolution.pt: nothing was quantized: "));
-  EXPECT_TRUE(fs::exists(path("out.pt")));
+  EXPECT_THAT(result.err, HasSubstr("; nothing was saved"));
+  EXPECT_FALSE(fs::exists(path("out.pt")));
   result = run("--mode dynamic --input 2x3x8x8 --report json");
-  ASSERT_EQ(result.code, 0) << result.err;
+  ASSERT_EQ(result.code, 1) << result.err;
   const nlohmann::json report = nlohmann::json::parse(result.out);
   EXPECT_EQ(report["num_quantized"], 0);
   EXPECT_THAT(std::string(report["nothing_quantized"]), HasSubstr("the mode dynamic is for"));

@@ -108,6 +108,18 @@ TEST(CppCode, LeavesUnknownModulesToTheUser) {
                             HasSubstr("torch::nn::AnyModule encoder_0_;")));
 }
 
+TEST(CppCode, AsksModulesOfTheUsersForWhatTheyReturn) {
+  const CodeModule::Result state{.parts = {{}, {}}};
+  const std::string source =
+      cpp_code(parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_module[target=l](args = (%x,))\n%s = "
+                           "call_function[target=operator.getitem](args = (%y, 1))\n%h = "
+                           "call_function[target=operator.getitem](args = (%s, 0))\nreturn h"),
+               {.results = {{"l", {.parts = {{}, state}}}}});
+  EXPECT_THAT(source, AllOf(HasSubstr("auto y = l_.forward<std::tuple<torch::Tensor, std::tuple<torch::Tensor, "
+                                      "torch::Tensor>>>(x);"),
+                            HasSubstr("std::get<1>(y)"), HasSubstr("torch::Tensor h = std::get<0>(s)")));
+}
+
 TEST(CppCode, GoesThroughTheDispatcherWhereThereIsNoFunction) {
   const std::string source = cpp_code(parse_graph(
       "graph():\n%x = placeholder[target=x]\n%y = call_function[target=aten::rms_norm](args = (%x, [4]))\nreturn y"));

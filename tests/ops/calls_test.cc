@@ -53,6 +53,19 @@ TEST_F(CallOf, NumbersMayComeFirst) {
   EXPECT_EQ(function("torch.addmm", {x, y, w}), "aten::addmm(%x, %y, %w, )");
 }
 
+TEST_F(CallOf, ABoolIsAnIntToPythonsOperators) {
+  Node& n = graph.call_method("size", {x, 0});
+  Node& c = graph.call_function("operator.eq", {n, 2});
+  EXPECT_EQ(function("operator.eq", {c, 1}), "aten::eq.int(%eq, 1, )");
+  EXPECT_EQ(function("operator.add", {c, c}), "aten::add.int(%eq, %eq, )");
+  EXPECT_EQ(function("operator.floordiv", {n, c}), "aten::floordiv.int(%size, %eq, )");
+  EXPECT_EQ(function("operator.mul", {c, 2.5}), "aten::mul.int_float(%eq, 2.5, )");
+  EXPECT_EQ(function("operator.floordiv", {2.5, c}), "nothing") << "LibTorch rounds another number";
+  internal::CallOnKinds inverted(graph.call_function("operator.invert", {c}), [](const Node&) { return "bool"; });
+  EXPECT_FALSE(inverted.resolve());
+  EXPECT_FALSE(inverted.resolve_forced()) << "of tensors it is another operation";
+}
+
 TEST_F(CallOf, NumbersAreKnownBehindMuchArithmetic) {
   Node* n = &graph.call_method("size", {x, 0});
   for (int i = 0; i < 400; ++i) n = &graph.call_function("operator.add", {*n, 1});

@@ -36,6 +36,18 @@ class Written {
   ScratchFolder scratch_;
 };
 
+TEST(SavedArchives, WhatIsNotDenseIsRefusedByName) {
+  GraphModule gm(parse_graph("graph():\n%x = placeholder[target=x]\n%w = get_attr[target=part.w]\n%y = "
+                             "call_function[target=aten::_sparse_mm](args = (%w, %x))\nreturn y"),
+                 "M");
+  gm.set_buffer("part.w", at::eye(3).to_sparse());
+  const ScratchFolder folder;
+  const std::string file = (folder / "sparse.pt2").string();
+  const std::string why = one_line_error_of([&] { save_exported(gm, file, {.inputs = {at::ones({3, 3})}}); });
+  EXPECT_THAT(why, HasSubstr("'part.w' is no dense tensor (Sparse), for which .pt2 has no words; make it dense"));
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
 class SavedArchive : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(SavedArchive, IsTheProgramThatWasLoaded) {

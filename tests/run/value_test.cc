@@ -72,7 +72,9 @@ TEST(Value, ListsTakeTheElementTypeThatIsWanted) {
   const Argument ints = Argument::list({Argument(1), Argument(2)});
   EXPECT_TRUE(to_ivalue(ints).isIntList());
   EXPECT_TRUE(to_ivalue(ints, c10::ListType::ofFloats()).isDoubleList());
-  EXPECT_TRUE(to_ivalue(Argument::list({Argument(1), Argument(2.5)})).isDoubleList());
+  const c10::IValue mixed = to_ivalue(Argument::list({Argument(1), Argument(2.5)}));
+  EXPECT_TRUE(mixed.toListRef()[0].isInt() && mixed.toListRef()[1].isDouble()) << "as Python has them";
+  EXPECT_TRUE(to_ivalue(Argument::list({Argument(1), Argument(2.5)}), c10::ListType::ofFloats()).isDoubleList());
   EXPECT_TRUE(to_ivalue(Argument::tuple({Argument(1)}), c10::ListType::ofInts()).isIntList());
   EXPECT_TRUE(make_list({torch::ones(1), c10::IValue()}).type()->isSubtypeOf(*c10::ListType::ofOptionalTensors()));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,6 +13,7 @@
 #include <fxgraph/cli/torch/backend.h>
 #include <fxgraph/cli/torch/measures.h>
 #include <fxgraph/module/state_keeper.h>
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
@@ -60,7 +62,9 @@ class Optimization {
   int run() {
     if (inputs_.size() > 0 || options_.verify) original_ = model_.clone();
     before_ = measure(model_);
+    const std::map<std::string, const void*> weights = weights_of(model_.module());
     apply_rules();
+    refuse_lost_weights(weights);
     model_.graph().lint();
     after_ = measure(model_);
     time_both();
@@ -81,6 +85,31 @@ class Optimization {
   }
 
  private:
+  static std::map<std::string, const void*> weights_of(const GraphModule& module) {
+    std::map<std::string, const void*> weights;
+    for (const auto& each : module.named_parameters()) weights[each.key()] = each.value().unsafeGetTensorImpl();
+    for (const auto& each : module.named_buffers()) weights[each.key()] = each.value().unsafeGetTensorImpl();
+    for (const auto& each : module.named_modules()) {
+      if (dynamic_cast<const ObjectAttribute*>(each.value().get())) weights[each.key()] = each.value().get();
+    }
+    return weights;
+  }
+
+  // Text has no weights: those of the file go on to fit it, but what a rule makes would be nowhere.
+  void refuse_lost_weights(const std::map<std::string, const void*>& before) const {
+    if (options_.output.empty() || form_of(options_.output, Form::torchscript) != Form::text) return;
+    std::vector<std::string> lost;
+    for (const auto& [path, tensor] : weights_of(model_.module())) {
+      const auto known = before.find(path);
+      if (known == before.end() || known->second != tensor) lost.push_back(path);
+    }
+    if (lost.empty()) return;
+    throw Error(
+        ErrorKind::invalid_argument,
+        fmt::format("{}: text has no weights, and the rules made others ({}{}); save the result as .pt",
+                    options_.output, lost[0], lost.size() > 1 ? fmt::format(" and {} more", lost.size() - 1) : ""));
+  }
+
   State measure(TorchModel& model) {
     State state;
     state.nodes = model.graph().size();
@@ -340,7 +369,7 @@ class Optimization {
 
 int TorchBackend::optimize(const OptimizeOptions& options) {
   prepare_machine(options.threads);
-  const std::unique_ptr<Model> model = load(options.file);
+  const std::unique_ptr<Model> model = load(options.file, options.inputs);
   return Optimization(options, dynamic_cast<TorchModel&>(*model)).run();
 }
 

@@ -91,12 +91,12 @@ class Quantization {
                       "nothing was saved; let --keep-float auto find the layers that must stay float",
                       options_.file, comparison_.output.sqnr_db, comparison_.agreement * 100));
     }
-    if (!options_.output.empty()) TorchModel(quantized_, Form::torchscript).save(options_.output, {});
-    if (!num_quantized())
-      fmt::print(stderr, "fxgraph: {}: nothing was quantized: {}{}\n", options_.file, why_nothing(),
-                 options_.output.empty() ? "" : "; what was saved computes with floats");
+    if (saves()) TorchModel(quantized_, Form::torchscript).save(options_.output, {});
     print();
-    return kDone;
+    if (num_quantized()) return kDone;
+    fmt::print(stderr, "fxgraph: {}: nothing was quantized: {}{}\n", options_.file, why_nothing(),
+               options_.output.empty() ? "" : "; nothing was saved");
+    return kFailed;
   }
 
  private:
@@ -261,6 +261,7 @@ class Quantization {
     reasons_ = quantization_reasons(*prepared_, convert_options(used_));
   }
 
+  bool saves() const { return !options_.output.empty() && num_quantized() > 0; }
   std::ptrdiff_t num_quantized() const { return std::ranges::count_if(reasons_, &QuantReason::quantized); }
 
   /// The reason that most operators have.
@@ -314,7 +315,7 @@ class Quantization {
       for (const ActivationDifference& each : comparison_.nodes)
         row(human_decibels(each.sqnr_db), each.node + "  " + each.op);
     }
-    if (!options_.output.empty()) row("saved", options_.output);
+    if (saves()) row("saved", options_.output);
     print_tied();
   }
 
@@ -365,7 +366,7 @@ class Quantization {
     }
     const auto tied = std::ranges::find_if(reasons_, [](const auto& each) { return !each.engine.empty(); });
     if (tied != reasons_.end()) out["engine_to_load"] = tied->engine;
-    if (!options_.output.empty()) out["saved"] = options_.output;
+    if (saves()) out["saved"] = options_.output;
     fmt::print("{}\n", out.dump(2));
   }
 
@@ -388,7 +389,7 @@ class Quantization {
 }  // namespace
 
 int TorchBackend::quantize(const QuantizeOptions& options) {
-  const std::unique_ptr<Model> model = load(options.file);
+  const std::unique_ptr<Model> model = load(options.file, options.inputs);
   return Quantization(options, dynamic_cast<TorchModel&>(*model)).run();
 }
 
