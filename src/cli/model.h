@@ -138,6 +138,8 @@ class Backend {
   /// for the values in a file.
   virtual std::unique_ptr<Model> load(const std::string& path, const std::vector<std::string>& inputs = {},
                                       const std::string& values = {}) = 0;
+  /// Opens a shared library for the operators that it registers. Throws Error(io).
+  virtual void open_library(const std::string& path) = 0;
   virtual int run(const RunOptions& options) = 0;
   /// Cuts a program into stages and saves them.
   virtual int pipeline(const PipelineCommand& command) = 0;

@@ -75,6 +75,12 @@ class Commands {
     return run_guarded(
         [this] {
           try {
+            for (const std::string& library : libraries_) {
+              need_backend(backend_, [&](Backend& backend) {
+                backend.open_library(library);
+                return kDone;
+              });
+            }
             return chosen_();
           } catch (const UnknownName&) {
             if (hand_over_) hand_over_();  // returns when there is nobody else to ask
@@ -88,6 +94,8 @@ class Commands {
   CLI::App* command(const std::string& name, const std::string& help, std::function<int()> action) {
     CLI::App* sub = app_.add_subcommand(name, help);
     sub->callback([this, action = std::move(action)] { chosen_ = action; });
+    sub->add_option("--library", libraries_, "a shared library that registers operators; may be given again")
+        ->allow_extra_args(false);
     return sub;
   }
   static void add_json(CLI::App* sub, bool& json) {
@@ -332,6 +340,7 @@ class Commands {
   Backend* backend_;
   const std::function<void()>& hand_over_;
   std::function<int()> chosen_;
+  std::vector<std::string> libraries_;
   std::string manual_ = "man";
   ShowOptions show_;
   LintOptions lint_;

@@ -178,6 +178,20 @@ void Importer::set_item(const JitNode& node, Frame& frame) {
   if (!node.outputs().empty()) set(node, frame, in[0]);
 }
 
+void Importer::dict_update(const JitNode& node, Frame& frame) {
+  Values in = inputs_of(node, frame);
+  if (!in[0].is_dict() || !in[1].is_dict()) return emit(node, frame);
+  Elements& elements = writable(in[0], node, frame);
+  const Values added = in[1].elements->values;
+  for (std::size_t i = 0; i + 1 < added.size(); i += 2) {
+    if (AbstractValue* present = find_key(in[0], added[i], node, frame)) {
+      *present = added[i + 1];
+    } else {
+      elements.values.insert(elements.values.end(), {added[i], added[i + 1]});
+    }
+  }
+}
+
 void Importer::append(const JitNode& node, Frame& frame) {
   const Values in = inputs_of(node, frame);
   if (!in[0].is_list()) return emit(node, frame);

@@ -95,6 +95,12 @@ void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
     } else {
       throw Error(ErrorKind::invalid_argument, "there is no example for the input '" + parameter.name() + "'");
     }
+    if (!examples_->value(input)->isNone()) continue;
+    // What is absent is absent for all that the file does with it.
+    Node& absent = graph.call_function("aten::__is__", {Argument(input), Argument()});
+    graph.call_function("torch._assert", {Argument(absent), Argument("the program was read for inputs at which `" +
+                                                                     parameter.name() + "` is None")});
+    args.back() = AbstractValue::of_constant(c10::IValue(), parameter.type());
   }
   if (next < options_.examples.size())
     throw Error(ErrorKind::invalid_argument, std::to_string(options_.examples.size()) +
@@ -279,6 +285,7 @@ const std::unordered_map<std::string, Importer::Handler>& Importer::handlers() {
       {"aten::values", &Importer::dict_values},
       {"aten::items", &Importer::dict_items},
       {"aten::get", &Importer::dict_get},
+      {"aten::update", &Importer::dict_update},
       {"aten::Delete", &Importer::dict_delete},
   };
   return table;

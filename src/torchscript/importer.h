@@ -129,6 +129,7 @@ class Importer {
   void ignore(const JitNode& node, Frame& frame);
   bool emit_own_operator(const JitNode& node, Frame& frame, const torch::jit::Function& function, const Values& args);
   bool check_batch_size(const JitNode& node, Frame& frame, const Values& args);
+  bool is_same_at_examples(const AbstractValue& a, const AbstractValue& b) const;
   bool holds_attribute(const Node* node, const std::string& path) const;
 
   // leaves.cc: modules that stay calls
@@ -165,6 +166,7 @@ class Importer {
   void dict_values(const JitNode& node, Frame& frame);
   void dict_items(const JitNode& node, Frame& frame);
   void dict_get(const JitNode& node, Frame& frame);
+  void dict_update(const JitNode& node, Frame& frame);
   void dict_delete(const JitNode& node, Frame& frame);
   AbstractValue* find_key(AbstractValue& dict, const AbstractValue& key, const JitNode& node, Frame& frame);
   Elements& writable(const AbstractValue& container, const JitNode& node, Frame& frame);
@@ -178,6 +180,8 @@ class Importer {
   std::unordered_map<const c10::ivalue::Object*, std::string> paths_;
   std::unordered_map<std::string, Node*> attribute_nodes_;
   std::unordered_map<std::string, AbstractValue> attribute_lists_;
+  std::unordered_map<std::string, AbstractValue> set_attributes_;  ///< by the call, by path
+  std::unordered_set<std::string> read_attributes_;                ///< paths, as the file has them
   std::unordered_map<const at::TensorImpl*, std::string> constant_paths_;
   std::size_t num_constants_ = 0;
   std::unordered_map<std::string, std::size_t> leaf_index_;

@@ -48,6 +48,10 @@ void Importer::get_attribute(const JitNode& node, Frame& frame) {
     if (training_) return set(node, frame, AbstractValue::of_constant(*training_));
   }
   if (const auto slot = type->findAttributeSlot(name)) {
+    const std::string path = join_path(owner.object->path, name);
+    if (const auto known = set_attributes_.find(path); known != set_attributes_.end())
+      return set(node, frame, known->second);
+    read_attributes_.insert(path);
     // What is packed becomes the call that packs it.
     if (torch::jit::Function* pack = internal::packing_method(*type, *slot))
       return set(node, frame, call(*pack, {owner}, owner.object->path, frame.depth + 1));
@@ -73,6 +77,20 @@ bool Importer::holds_attribute(const Node* node, const std::string& path) const 
   return false;
 }
 
+// Tensors that are the very ones, such as those of `.to(dtype)` where they have that type.
+bool Importer::is_same_at_examples(const AbstractValue& a, const AbstractValue& b) const {
+  if (a.kind != b.kind) return false;
+  if (a.is_node()) {
+    const c10::IValue *left = examples_->value(*a.node), *right = examples_->value(*b.node);
+    return left && right && left->is(*right);
+  }
+  if (!a.is_container()) return is_same(a, b);
+  const auto& left = a.elements->values;
+  const auto& right = b.elements->values;
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [this](const auto& one, const auto& other) { return is_same_at_examples(one, other); });
+}
+
 void Importer::set_attribute(const JitNode& node, Frame& frame) {
   const AbstractValue owner = value_of(node.inputs()[0], frame);
   const AbstractValue value = value_of(node.inputs()[1], frame);
@@ -88,6 +106,16 @@ void Importer::set_attribute(const JitNode& node, Frame& frame) {
     if (slot && is_known(value) && !value.is_node()) {
       const AbstractValue present = attribute_value(*owner.object, name, *slot);
       if (is_known(present) && to_constant(present) == to_constant(value)) return;
+    }
+    // What each call sets before it reads it is a value of the call; parameters and buffers are state.
+    const c10::ClassTypePtr type = owner.object->object->type();
+    const bool state = slot && (type->is_parameter(*slot) || type->is_buffer(*slot));
+    // So is what it makes where the file has none yet, and what stays what it is.
+    const AbstractValue present = slot ? attribute_value(*owner.object, name, *slot) : AbstractValue();
+    const bool stays = present.is_none() || (examples_ && is_same_at_examples(present, value));
+    if (slot && !state && !inside_leaf_ && (stays || !read_attributes_.contains(path))) {
+      set_attributes_[path] = value;
+      return;
     }
   }
   refuse(node, frame,

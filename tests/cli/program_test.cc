@@ -144,6 +144,12 @@ TEST_F(Program, OptimizeFusesVerifiesAndSavesWhatRunsAgain) {
   EXPECT_THAT(ran.out, HasSubstr("float32[1, 10]"));
 }
 
+TEST_F(Program, ALibraryThatIsNotThereIsNamed) {
+  const Result result = run("show --library ./libnone.so " + write("in.fx", kText));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, ::testing::StartsWith("fxgraph: --library ./libnone.so: "));
+}
+
 TEST_F(Program, OptimizeLeavesTheStateOfTheModelAsItWas) {
   const char* models = std::getenv("FXGRAPH_TEST_MODELS");
   if (!models) GTEST_SKIP() << "FXGRAPH_TEST_MODELS is not set: no model that writes its state";

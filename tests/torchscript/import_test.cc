@@ -79,6 +79,10 @@ const Case kCases[] = {
      "def forward(self, x):\n  d = {\"a\": x}\n  d[\"b\"] = x + 1\n  d[\"a\"] = d[\"a\"] * 2\n  out = x\n  for k in "
      "d.keys():\n    out = out + d[k]\n  if \"c\" in d:\n    out = out * 100\n  return out\n",
      6},
+    {"dict_updated",
+     "def forward(self, x):\n  d = {\"a\": x}\n  d.update({\"b\": x * 3, \"a\": x + 1})\n  return d[\"a\"] * "
+     "d[\"b\"]\n",
+     5},
     {"none",
      "def pick(self, x, y: Optional[Tensor]):\n  if y is not None:\n    return x + y\n  return x\n"
      "def forward(self, x):\n  return self.pick(x, None) * self.pick(x, x)\n",

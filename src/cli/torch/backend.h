@@ -57,6 +57,7 @@ class TorchBackend : public Backend {
  public:
   std::unique_ptr<Model> load(const std::string& path, const std::vector<std::string>& inputs = {},
                               const std::string& values = {}) override;
+  void open_library(const std::string& path) override;
   int run(const RunOptions& options) override;
   int pipeline(const PipelineCommand& command) override;
   int run_stage(const RunOptions& options) override;

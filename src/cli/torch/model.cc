@@ -1,10 +1,12 @@
 // Loading, saving, running and comparing programs with weights.
 #include <ATen/ATen.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 #include <fxgraph/cli/options.h>
@@ -43,6 +45,13 @@ std::unique_ptr<Model> TorchBackend::load(const std::string& path, const std::ve
   }
   const std::vector<c10::IValue> examples = values.empty() ? random_inputs(parse_inputs(inputs)) : read_inputs(values);
   return std::make_unique<TorchModel>(fx::load(path, {.examples = examples}), form);
+}
+
+void TorchBackend::open_library(const std::string& path) {
+  const std::string place = path.find('/') == std::string::npos && std::filesystem::exists(path) ? "./" + path : path;
+  if (!dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL))
+    throw Error(ErrorKind::io,
+                "--library " + path + ": " + dlerror() + "; name a library that is built for this LibTorch");
 }
 
 std::string TorchBackend::versions() { return "LibTorch " TORCH_VERSION "\nBLAS: " + blas_name(); }
