@@ -90,7 +90,11 @@ Value* as_wanted(jit::Graph& graph, Value* value, const c10::TypePtr& type) {
   if (kind == c10::TypeKind::IntType && type->kind() == c10::TypeKind::FloatType)
     return call(graph, c10::aten::Float, {NamedValue(value)});
   if (kind != c10::TypeKind::BoolType) return value;
-  if (is_number(*type)) return call(graph, c10::aten::Int, {NamedValue(value)});
+  const bool as_float = type->kind() == c10::TypeKind::FloatType;
+  if (is_number(*type) || as_float || type->kind() == c10::TypeKind::IntType) {
+    Value* number = call(graph, c10::aten::Int, {NamedValue(value)});
+    return as_float ? call(graph, c10::aten::Float, {NamedValue(number)}) : number;
+  }
   return is_tensor(*type) ? call(graph, c10::aten::tensor, {NamedValue(value)}) : value;
 }
 

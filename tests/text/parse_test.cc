@@ -97,6 +97,18 @@ TEST(Parse, BareStrings) {
   EXPECT_EQ(value("{k: a, b, j: c}"), Argument::dict({"k", "a, b", "j", "c"}));
 }
 
+// torch.fx prints a blank behind each comma, and strings bare.
+TEST(Parse, CommasWithinBareStrings) {
+  const Graph graph = parse_graph(
+      "graph():\n%x = placeholder[target=x]\n%e = call_function[target=torch.functional.einsum](args = "
+      "(...ij,...jk->...ik, "
+      "%x, %x), kwargs = {mode: a,b})\nreturn e");
+  const Node& einsum = *graph.find("e");
+  ASSERT_EQ(einsum.args().size(), 3u);
+  EXPECT_EQ(einsum.arg(0), Argument("...ij,...jk->...ik"));
+  EXPECT_EQ(parse_graph(print_graph(graph)).find("e")->arg(0), einsum.arg(0));
+}
+
 TEST(Parse, Objects) {
   for (const char* text : {"<function f at 0x7f>", "<function <lambda> at 0x7f>", "<Color.RED: 1>", "range(0, 3)",
                            "b'a, b'", "my.Point(x=1, y=[2, (3)], z='a)')", "tensor([1., 2.])"}) {

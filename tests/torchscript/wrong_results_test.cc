@@ -267,6 +267,34 @@ TEST(Numbers, BoolsAreNumbersWhereATensorWouldNotDo) {
   }
 }
 
+// What Python gives for x of ones, whose size(0) is 2: run, and as TorchScript or refused there.
+TEST(Numbers, BoolsAreIntsToPythonsOperators) {
+  struct Row {
+    const char* call;
+    c10::IValue wanted;
+  };
+  const Row rows[] = {{"operator.eq](args = (%c, 1))", true},         {"operator.ne](args = (%c, 1))", false},
+                      {"operator.add](args = (%c, %c))", 2},          {"operator.mul](args = (%c, 2.5))", 2.5},
+                      {"operator.sub](args = (%n, %c))", 1},          {"operator.neg](args = (%c,))", -1},
+                      {"operator.lt](args = (%c, %n))", true},        {"operator.floordiv](args = (%n, %c))", 2},
+                      {"operator.floordiv](args = (1.0, 0.1))", 9.0}, {"operator.invert](args = (%c,))", -2},
+                      {"operator.pow](args = (%n, %c))", 2},          {"operator.truediv](args = (%c, %n))", 0.5}};
+  for (const Row& row : rows) {
+    GraphModule gm(
+        parse_graph(std::string("graph():\n%x = placeholder[target=x]\n%n = call_method[target=size](args = (%x, "
+                                "0))\n%c = call_function[target=operator.eq](args = (%n, 2))\n%y = "
+                                "call_function[target=") +
+                    row.call + "\nreturn y"));
+    const torch::Tensor x = torch::ones({2, 3});
+    EXPECT_EQ(gm.run({x}), row.wanted) << row.call;
+    try {
+      EXPECT_EQ(testing::saved_and_loaded(gm).forward({x}), row.wanted) << row.call;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
+    }
+  }
+}
+
 TEST(Numbers, PowersOfIntsAreInts) {
   for (const char* exponent : {"0", "1", "2", "5", "39", "-1", "-2"}) {
     GraphModule gm(
