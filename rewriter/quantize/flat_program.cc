@@ -269,6 +269,10 @@ std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::
   const ConvolutionSpelling convolutions(*flat);
   for (Node& node : flat->graph().nodes()) {
     spell_as_operator(node);
+    if (const Call call = call_of(node)) {  // of LibTorch's aliases rows know the one on which they agree
+      const OperatorSchema* agreed = find_overload(operator_name(call.schema()));
+      if (agreed && agreed != &call.schema()) node.set_target(agreed->target);
+    }
     convolutions.respell(node);
   }
   ask_inputs_for_ranks(*flat, flat->graph());

@@ -75,6 +75,24 @@ TEST(WritesItsOperand, ThatOthersSee) {
   }
 }
 
+TEST(Aliases, AreQuantizedAsTheOperatorsThatTheyAre) {
+  torch::manual_seed(3);
+  const std::vector<std::pair<std::string, torch::Tensor>> weights = {{"w", torch::randn({3, 3, 3, 3}) / 3}};
+  const Samples samples = random_images();
+  const auto quantized = [&](const std::string& join, const std::string& product, const std::string& bound) {
+    const auto gm = program_of("a = aten::conv2d(%x, %w, None, 1, 1)\nb = " + bound + "(%a, 0.0, 6.0)\nc = " + join +
+                                   "([%b, %b], 1)\nd = aten::slice(%c, 1, 0, 3)\ne = " + product +
+                                   "(%d, %b)\nf = aten::conv2d(%e, %w)\nreturn f",
+                               "x", weights);
+    const auto int8 = convert(*calibrated(*gm, samples));
+    return std::pair(count_prefix(*int8, "quantized::"), int8->run(samples[0]).toTensor());
+  };
+  const auto [kernels, result] = quantized("aten::cat", "aten::mul.Tensor", "aten::clamp");
+  const auto [others, same] = quantized("aten::concat", "aten::multiply.Tensor", "aten::clip");
+  EXPECT_EQ(kernels, others);
+  EXPECT_TRUE(result.equal(same));
+}
+
 // ── Indices ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 TEST(Embeddings, IndicesOfEveryRank) {
