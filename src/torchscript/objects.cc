@@ -101,18 +101,18 @@ void Importer::set_attribute(const JitNode& node, Frame& frame) {
   }
   if (owner.kind == Kind::object) {
     const std::string path = join_path(owner.object->path, name);
-    if (value.is_node() && holds_attribute(value.node, path)) return;
+    const bool is_set = set_attributes_.contains(path);
+    if (!is_set && value.is_node() && holds_attribute(value.node, path)) return;
     const auto slot = owner.object->object->type()->findAttributeSlot(name);
-    if (slot && is_known(value) && !value.is_node()) {
+    if (slot && !is_set && is_known(value) && !value.is_node()) {
       const AbstractValue present = attribute_value(*owner.object, name, *slot);
       if (is_known(present) && to_constant(present) == to_constant(value)) return;
     }
-    // What each call sets before it reads it is a value of the call; parameters and buffers are state.
+    // What each call sets before it reads it is a value of the call, and so is what stays what it is; parameters and
+    // buffers are state.
     const c10::ClassTypePtr type = owner.object->object->type();
     const bool state = slot && (type->is_parameter(*slot) || type->is_buffer(*slot));
-    // So is what it makes where the file has none yet, and what stays what it is.
-    const AbstractValue present = slot ? attribute_value(*owner.object, name, *slot) : AbstractValue();
-    const bool stays = present.is_none() || (examples_ && is_same_at_examples(present, value));
+    const bool stays = slot && examples_ && is_same_at_examples(attribute_value(*owner.object, name, *slot), value);
     if (slot && !state && !inside_leaf_ && (stays || !read_attributes_.contains(path))) {
       set_attributes_[path] = value;
       return;

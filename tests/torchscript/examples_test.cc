@@ -188,17 +188,37 @@ TEST(AtExamplesOnly, WhatACallSetsBeforeItReadsItIsItsOwn) {
                               std::make_shared<torch::jit::CompilationUnit>(), true);
     module.register_attribute("training", c10::BoolType::get(), false);
     module.register_attribute("cache", c10::ListType::ofTensors(), c10::List<torch::Tensor>());
+    module.register_attribute("level", c10::IntType::get(), 0);
     module.define(code);
     return module;
   };
   const auto gm = from_torchscript(
       with_cache("def forward(self, x):\n  self.cache = [x, x + 1]\n  return self.cache[0] * self.cache[1]\n"));
   EXPECT_TRUE(gm->forward(torch::ones({2})).equal(torch::full({2}, 2.0f)));
+  const auto again = from_torchscript(
+      with_cache("def forward(self, x):\n  self.level = 3\n  self.level = 0\n  return x + self.level\n"));
+  EXPECT_TRUE(again->forward(torch::ones({2})).equal(torch::ones({2}))) << "what the file has is set again";
   EXPECT_THAT(testing::one_line_error_of([&] {
                 from_torchscript(
                     with_cache("def forward(self, x):\n  n = len(self.cache)\n  self.cache = [x]\n  return x * n\n"));
               }),
               HasSubstr("setting attribute 'cache' while running cannot become a graph"));
+}
+
+// A state that is absent before the first call: the second call of the file goes another way.
+TEST(AtExamplesOnly, WhatTheNextCallReadsIsRefused) {
+  torch::jit::Module module(c10::QualifiedName("__torch__.mine.Hidden"),
+                            std::make_shared<torch::jit::CompilationUnit>(), true);
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.register_attribute("hidden", c10::OptionalType::ofTensor(), c10::IValue());
+  module.define(
+      "def forward(self, x):\n  h = self.hidden\n  if h is None:\n    h = torch.zeros_like(x)\n  h = h + x\n  "
+      "self.hidden = "
+      "h\n  return h\n");
+  for (const Inputs& examples : {Inputs{}, Inputs{ones({2, 2})}}) {
+    EXPECT_THAT(testing::one_line_error_of([&] { from_torchscript(module, {.examples = examples}); }),
+                HasSubstr("setting attribute 'hidden' while running cannot become a graph"));
+  }
 }
 
 TEST(AtExamplesOnly, ExamplesMustBeAsManyAsTheInputs) {
