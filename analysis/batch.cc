@@ -6,6 +6,7 @@
 #include <fxgraph/analysis/call_samples.h>
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/python_symbols.h>
 
 namespace fx {
 
@@ -197,7 +198,7 @@ class Samples {
     if (effects.random) return no(name + " draws random numbers");
     const bool shared = call.all_shared();
     if (effects.side_effect)
-      return shared && node.target() == "torch._assert" ? CallSamples::Result(SampleValue())
+      return shared && node.target() == python::kAssert ? CallSamples::Result(SampleValue())
                                                         : no(name + " has effects");
     if (effects.restructures) return no(name + " changes the form of what it is given");
     if (effects.writes && shared) return no(name + " writes what the samples share");

@@ -9,6 +9,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/python_symbols.h>
 
 namespace fx::internal {
 
@@ -211,7 +212,7 @@ constexpr Row kRows[] = {
     {"cumprod", along, never}, {"cumsum", along, never}, {"detach", keeps}, {"dim", asks}, {"dropout", keeps},
     {"dropout_", keeps}, {"embedding", indexed}, {"expand", expand}, {"expand_as", expand_as},
     {"feature_dropout", keeps}, {"feature_dropout_", keeps}, {"flatten", flatten}, {"flip", along, never},
-    {"floordiv", divided}, {"full", filled, 0}, {"full_like", keeps}, {"glu", along, never},
+    {"floordiv", divided}, {"full", filled, 0}, {"full_like", keeps}, {"getitem", item}, {"glu", along, never},
     {"grid_sampler", jointly, 3}, {"group_norm", first_dim}, {"im2col", last, 3}, {"index_select", along, never},
     {"instance_norm", first_dim}, {"is_floating_point", asks}, {"layer_norm", last_listed, 1}, {"len", length},
     {"linalg_vector_norm", along, by_keepdim}, {"linear", last, 1}, {"log_softmax", along, never},
@@ -220,7 +221,7 @@ constexpr Row kRows[] = {
     {"mean", along, by_keepdim}, {"min", along, by_keepdim}, {"mm", multiply}, {"mul", times}, {"narrow", along, never},
     {"native_group_norm", first_dim}, {"native_layer_norm", last_listed, 1}, {"new_full", filled, 1},
     {"new_ones", filled, 1}, {"new_zeros", filled, 1}, {"norm", along, by_keepdim}, {"ones", filled, 0},
-    {"ones_like", keeps}, {"operator.floordiv", divided}, {"operator.getitem", item}, {"operator.mul", times},
+    {"ones_like", keeps},
     {"pad", last_padded, 1}, {"permute", permute}, {"pixel_shuffle", last, 3}, {"pixel_unshuffle", last, 3},
     {"prelu", first_dim}, {"prim::NumToTensor", same_number}, {"prim::device", asks}, {"prim::dtype", asks},
     {"prod", along, by_keepdim}, {"reflection_pad1d", last, 1}, {"reflection_pad2d", last, 2},
@@ -240,7 +241,11 @@ constexpr Row kRows[] = {
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::name));
 
 std::string_view name_of(const CallSamples& call) {
-  const Symbol name = call.call() ? operator_name(call.call().schema()) : call.node().target();
+  const Symbol target = call.node().target();
+  if (target == python::kGetItem) return "getitem";
+  if (!call.call() && target == python::kMul) return "mul";
+  if (!call.call() && target == python::kFloorDiv) return "floordiv";
+  const Symbol name = call.call() ? operator_name(call.call().schema()) : target;
   const std::string_view packet = packet_of(name.view());
   constexpr std::string_view kAten = "aten::";
   return packet.starts_with(kAten) ? packet.substr(kAten.size()) : packet;

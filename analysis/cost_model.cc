@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fxgraph/analysis/cost_sequence.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/support/flat_map.h>
 
 namespace fx {
@@ -190,8 +191,7 @@ std::optional<Operations> operations(const CallShapes& c) {
 
 NodeCost cost_of_call(const CallShapes& call) {
   NodeCost cost;
-  static const Symbol kGetItem("operator.getitem");
-  if (call.packet == kGetItem || (call.call && call.call.schema().traits.view)) return cost;
+  if (call.packet == python::kGetItem || (call.call && call.call.schema().traits.view)) return cost;
   const auto ops = operations(call);
   cost.known = ops.has_value() && !call.outputs.empty();
   if (ops) cost.macs = ops->macs, cost.flops = ops->flops;

@@ -30,7 +30,8 @@ bool CompiledPattern::accepts_slowly(std::uint32_t call, const Node& node) {
   const Call& found = called(node);
   // What is no call that is known is what it is written as.
   return found ? facts_->means(call, found)
-               : node.op() == hot_[call].op && this->node(call).targets.contains(node.target());
+               : node.op() == hot_[call].op && (this->node(call).targets.contains(node.target()) ||
+                                                this->node(call).targets.is_spelt(node.target()));
 }
 
 const Call& CompiledPattern::called(const Node& node) const {

@@ -4,6 +4,8 @@
 
 #include <fxgraph/matchers/engine.h>
 
+#include <fxgraph/ops/python_symbols.h>
+
 namespace fx::internal {
 
 // ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -109,7 +111,7 @@ bool equal_as(const SchemaType* type, const Argument& pattern, const Argument& f
 
 /// `x[(0, 1)]` is an element and `x[[0, 1]]` two rows; elsewhere a tuple and a list of equal elements are one.
 bool is_kind_kept(ArgumentKind pattern, ArgumentKind found, const Node* user) {
-  return pattern == found || !user || (user->target() != "operator.getitem" && user->target() != "operator.setitem");
+  return pattern == found || !user || (user->target() != python::kGetItem && user->target() != python::kSetItem);
 }
 
 }  // namespace

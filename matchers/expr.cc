@@ -151,8 +151,7 @@ Expr Expr::is(std::string_view type) const {
 }
 
 Expr Expr::of_type(TargetSet types) const {
-  if (node_->kind != PatternKind::call || node_->op != Op::call_module)
-    refuse("of_type() belongs to a call of a module");
+  if (node_->op != Op::call_module) refuse("of_type() belongs to a call of a module");
   ExprNode node = *node_;
   node.types = std::move(types);
   return finish(std::move(node));
@@ -167,8 +166,7 @@ Expr Expr::kwarg(std::string_view name, Expr value) const {
 }
 
 Expr Expr::within(double tolerance) const {
-  if (node_->kind != PatternKind::literal || !node_->literal.is_number())
-    refuse("within() belongs to a literal number");
+  if (!node_->literal.is_number()) refuse("within() belongs to a literal number");
   ExprNode node = *node_;
   node.tolerance = tolerance;
   return finish(std::move(node));

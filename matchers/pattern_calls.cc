@@ -100,6 +100,13 @@ void note_problems(PatternData& data, const PatternNode& node) {
 
 // ── Python's spellings ───────────────────────────────────────────────────────────────────────────────────────────────
 
+/// The one name of a call, as it is written or as spelt() wants it; empty where there are several.
+Symbol python_spelling(const PatternNode& node) {
+  const std::vector<Symbol>&names = node.targets.names(), &spellings = node.targets.spellings();
+  if (!node.targets.is_finite() || names.size() + spellings.size() != 1) return {};
+  return canonical_target(names.empty() ? spellings[0] : names[0]);
+}
+
 /// Makes a call that is written in Python's words the operator's: a graph of this one call is asked what it calls.
 class Translator {
  public:
@@ -113,20 +120,32 @@ class Translator {
     for (std::size_t i = 0; i < call_.args.size(); ++i) args.push_back(value_for(call_.args[i], made.args[i]));
     for (std::size_t i = 0; i < call_.kwargs.size(); ++i)
       kwargs.push_back({call_.kwargs[i].first, value_for(call_.kwargs[i].second, made.kwargs[i].second)});
-    const Node& node = graph_.create_node(call_.op, call_.targets.names()[0].view(), args, kwargs);
-    const Call found = call_of(node);
+    const Node& node = graph_.create_node(call_.op, python_spelling(call_), args, kwargs);
+    const std::optional<PatternCall> found = meaning_of(node);
     if (!found) return false;
-    if (call_.open && !std::ranges::equal(node.args(), found.args())) return false;
-    made.op = Op::call_function;
-    made.targets = TargetSet(Symbol(packet_of(found.schema().target.view())));
+    if (call_.targets.spellings().empty()) {
+      made.op = Op::call_function;
+      made.targets = TargetSet(found->target);
+    } else {
+      made.meaning = found->target;
+    }
     made.args.clear();
     made.kwargs.clear();
-    for (const Argument& arg : found.args()) made.args.push_back(pattern_of(arg, add));
-    for (const auto& [name, value] : found.kwargs()) made.kwargs.emplace_back(name, pattern_of(value, add));
+    for (const Argument& arg : found->args) made.args.push_back(pattern_of(arg, add));
+    for (const auto& [name, value] : found->kwargs) made.kwargs.emplace_back(name, pattern_of(value, add));
     return true;
   }
 
  private:
+  std::optional<PatternCall> meaning_of(const Node& node) const {
+    if (call_.open) return python_call_in_pattern(node, true);
+    const Call found = call_of(node);
+    if (!found) return python_call_in_pattern(node, false);
+    PatternCall made{Symbol(packet_of(found.schema().target.view())), found.args().to_vector(), {}};
+    for (const auto& [name, value] : found.kwargs()) made.kwargs.push_back({name, value});
+    return made;
+  }
+
   struct Given {
     Argument value;
     std::uint32_t pattern;
@@ -184,9 +203,9 @@ class Translator {
 };
 
 bool is_spelt_in_python(const PatternNode& node, bool from_graph) {
-  if (node.kind != PatternKind::call || node.targets.names().size() != 1) return false;
+  const Symbol name = node.kind == PatternKind::call ? python_spelling(node) : Symbol();
+  if (name.empty()) return false;
   if (node.op != Op::call_function && !(from_graph && node.op == Op::call_method)) return false;
-  const Symbol name = canonical_target(node.targets.names()[0]);
   if (node.op == Op::call_function && !target_info(name).overloads->empty()) return false;
   return !candidate_overloads(node.op, name).empty();
 }
@@ -210,9 +229,10 @@ void translate(PatternData& data) {
     PatternNode made = node;
     move_operands(made, moved);
     if (spelt(node)) {
-      if (node.bare) {
+      if (node.bare && !node.targets.spellings().empty()) {  // whatever its arguments
+      } else if (node.bare) {
         std::vector<Symbol> names;
-        for (const OperatorSchema* schema : candidate_overloads(node.op, canonical_target(node.targets.names()[0])))
+        for (const OperatorSchema* schema : candidate_overloads(node.op, python_spelling(node)))
           append_new(names, schema->target);
         made.op = Op::call_function;
         made.targets = TargetSet(std::vector<TargetSet>(names.begin(), names.end()));
@@ -246,6 +266,7 @@ void resolve_calls(PatternData& data) {
     if (node.kind != PatternKind::call || node.op != Op::call_function) continue;
     node.operators.clear();
     for (const Symbol name : node.targets.names()) expand(name, data, node, node.operators);
+    if (!node.meaning.empty()) expand(node.meaning, data, node, node.operators);
     note_problems(data, node);
   }
 }

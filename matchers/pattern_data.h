@@ -14,6 +14,7 @@ inline constexpr std::uint32_t kNoPattern = ~std::uint32_t{0};
 
 struct PatternNode : PatternTest {
   std::vector<Symbol> operators;    ///< of a call of a function: the overloads that its names mean, by operator_name
+  Symbol meaning;                   ///< of a call that is spelt() in Python's words: the operator; else empty
   std::vector<std::uint32_t> args;  ///< operands, elements or alternatives
   std::vector<std::pair<Symbol, std::uint32_t>> kwargs;
   std::vector<std::uint32_t> dims;  ///< sizes, which may come later than the node

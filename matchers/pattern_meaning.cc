@@ -48,7 +48,8 @@ Fit PatternFacts::fit(std::uint32_t call, Op op, Symbol target) const {
   const TargetSet& targets = test.targets;
   if (test.op != op && !(test.op == Op::call_function && op == Op::call_method)) return Fit::no;
   if (!is_function_or_method(op)) return targets.contains(target) ? Fit::written : Fit::no;
-  if (test.op == op && targets.is_spelt(target)) return Fit::written;
+  if (test.op == op && targets.is_spelt(target)) return test.meaning.empty() ? Fit::written : Fit::asked;
+  if (!test.meaning.empty()) return Fit::no;
   const TargetInfo& info = target_info(target);
   const auto may_be_number = [&](const TargetInfo& called) {
     return std::ranges::any_of(called.counterparts,
@@ -80,6 +81,7 @@ bool PatternFacts::names_of(std::uint32_t index, std::vector<TargetKey>& names) 
     if (std::ranges::find(names, key) == names.end()) names.push_back(key);
   };
   for (const Symbol name : test.targets.spellings()) add(name);
+  if (!test.meaning.empty()) return true;
   for (const Symbol name : test.names()) {
     add(name);
     const OperatorSchema* schema = test.op == Op::call_function ? target_info(name).schema : nullptr;

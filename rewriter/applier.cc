@@ -159,7 +159,7 @@ Verdict Applier::check_function(const Site& site) const {
   for (const std::uint32_t input : PatternAccess::of(site.match).inputs) {
     const Node* value = site.match.values()[input].node_or_null();
     const auto takes = [&](const Node* node) { return std::ranges::count(node->all_input_nodes(), value) != 0; };
-    if (value && std::ranges::any_of(made_, takes)) taken.push_back(input);
+    if (std::ranges::any_of(made_, takes)) taken.push_back(input);
   }
   if (Verdict verdict = check_taken(site, taken, effects_)) return verdict;
   bool draws = false, acts = false;

@@ -7,6 +7,7 @@
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/partition/lower.h>
 #include <fxgraph/rewriter/partition/split_module.h>
 
@@ -17,8 +18,7 @@ constexpr const char* kConstants = "const_subgraph";
 
 /// True when the value is one tensor: what an attribute can hold.
 bool is_tensor(const Node& node) {
-  static const Symbol kGetItem("operator.getitem");
-  if (node.is(Op::call_function) && node.target() == kGetItem && !node.args().empty()) {
+  if (node.is(Op::call_function) && node.target() == python::kGetItem && !node.args().empty()) {
     const Node* maker = node.arg(0).node_or_null();
     const Call call = maker ? call_of(*maker) : Call();
     return call && !call.schema().returns.empty() && call.schema().returns[0].type.is_tensor();

@@ -13,6 +13,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/partition/attribute_of.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/support/flat_map.h>
@@ -256,14 +257,13 @@ class Splitter {
 
   // Gives the main graph what the part returns.
   void call(const Part& part, Node& node) {
-    static const Symbol kGetItem("operator.getitem");
     if (part.outputs.size() == 1 && !options_.tuple_return) {
       main_values_[*part.outputs[0]] = node;
       return;
     }
     for (std::size_t i = 0; i < part.outputs.size(); ++i) {
-      main_values_[*part.outputs[i]] =
-          node.graph().call_function(kGetItem, {node, static_cast<std::int64_t>(i)}, {}, part.outputs[i]->name());
+      main_values_[*part.outputs[i]] = node.graph().call_function(
+          python::kGetItem, {node, static_cast<std::int64_t>(i)}, {}, part.outputs[i]->name());
     }
   }
 

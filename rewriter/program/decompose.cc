@@ -7,6 +7,7 @@
 #include <fxgraph/matchers/expr.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/retrace/graph_appending_tracer.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 
@@ -122,7 +123,7 @@ RuleSet rules_of(const internal::DecompositionTable& table, Decomposer& decompos
 void take_parts(Graph& graph) {
   Rewriter rewriter(graph);
   for (Node& node : graph.nodes()) {
-    if (!node.is(Op::call_function) || node.target() != "operator.getitem" || node.args().size() != 2) continue;
+    if (!node.is(Op::call_function) || node.target() != python::kGetItem || node.args().size() != 2) continue;
     if (!node.arg(0).is_sequence() || !node.arg(1).is_int()) continue;
     const ArgumentSpan parts = node.arg(0).elements();
     const auto count = static_cast<std::int64_t>(parts.size());

@@ -10,6 +10,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/program/view_places.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/run/call_target.h>
@@ -63,7 +64,7 @@ bool is_sized_by_data(const Node& node) {
     const TorchOperator* called = torch_operator(call);
     return called && called->handle && called->handle->hasTag(at::Tag::dynamic_output_shape);
   }
-  return node.is_call("operator.getitem") && node.args().size() == 2 && names_nodes(node.arg(1));
+  return node.is_call(python::kGetItem) && node.args().size() == 2 && names_nodes(node.arg(1));
 }
 
 /// Calls `visit(const Node&)` for all that a call takes beside its first argument.

@@ -113,7 +113,10 @@ void name_first_difference(GraphModule& before, GraphModule& after, const std::v
 }  // namespace
 
 c10::IValue copy_of(const c10::IValue& value) {
-  if (value.isTensor()) return value.toTensor().defined() ? c10::IValue(value.toTensor().clone()) : value;
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();  // conjugates and negatives that are only marked as such: in full
+    return tensor.defined() ? c10::IValue(tensor.clone().resolve_conj().resolve_neg()) : value;
+  }
   if (value.isTuple()) {
     std::vector<c10::IValue> elements;
     for (const c10::IValue& element : value.toTupleRef().elements()) elements.push_back(copy_of(element));

@@ -6,6 +6,7 @@
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/module_effects.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
@@ -118,7 +119,7 @@ std::string Annotation::weight_obstacle(const Site& site) const {
 std::string Annotation::obstacle(Node& node, const Row& row) const {
   const Call call = call_of(node);
   if (!call) {
-    if (row.packet != "operator.getitem") return "the operator " + node.target().str() + " is not known";
+    if (row.packet != python::kGetItem) return "the operator " + node.target().str() + " is not known";
     Node* list = node.args().empty() ? nullptr : node.arg(0).node_or_null();
     if (!list || !is_share(marks_[*list])) return "what it takes out of is not quantized";
     return is_float_tensor(node) ? "" : "its value is not a float32 tensor";

@@ -7,6 +7,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/observer.h>
 #include <fxgraph/rewriter/quantize/packed.h>
@@ -79,7 +80,7 @@ std::string bag_obstacle(const Question& ask) {
   if (!mode || !mode->is_int() || mode->as_int() != 0) return "the kernel knows sums only";
   if (padding && !padding->is_none()) return "the kernel knows no padding index";
   for (const Node& user : ask.node.users()) {
-    const bool sum = user.target() == "operator.getitem" && user.arg(1).is_int() && user.arg(1).as_int() == 0;
+    const bool sum = user.target() == python::kGetItem && user.arg(1).is_int() && user.arg(1).as_int() == 0;
     if (!sum) return "more than its sums is read";
   }
   return weight_obstacle(ask);
@@ -109,8 +110,8 @@ class FloatInputWriter {
     const std::string weight_path = install_weight(node, settings, 0);
     if (backend_ == QuantBackend::reference) {
       Node& range = graph_.call_function("aten::_choose_qparams_per_tensor", {x, settings.activation.reduce_range});
-      Node& scale = graph_.call_function("operator.getitem", {range, 0});
-      Node& zero = graph_.call_function("operator.getitem", {range, 1});
+      Node& scale = graph_.call_function(python::kGetItem, {range, 0});
+      Node& zero = graph_.call_function(python::kGetItem, {range, 1});
       Node& quantized = graph_.call_function("aten::quantize_per_tensor", {x, scale, zero, DType::quint8});
       Node& floats = graph_.call_function("aten::dequantize.self", {quantized});
       Node& weight = graph_.call_function("aten::dequantize.self", {graph_.get_attr(weight_path)});

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/reference.h>
@@ -46,7 +47,7 @@ class ListLowering {
     if (!floats || !floats->is_call("aten::dequantize.self")) return;
     std::vector<std::pair<Node*, Node*>> elements;
     for (Node& user : list.users()) {
-      Node* quantize = user.target() == "operator.getitem" ? sole_shared_quantize(user) : nullptr;
+      Node* quantize = user.target() == python::kGetItem ? sole_shared_quantize(user) : nullptr;
       if (!quantize) return;
       elements.emplace_back(&user, quantize);
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
@@ -63,7 +64,7 @@ bool is_asserted(const Node& input, const char* question) {
     if (!asked.is_call(question)) continue;
     for (const Node& holds : asked.users()) {
       for (const Node& user : holds.users()) {
-        if (user.is_call("torch._assert")) return true;
+        if (user.is_call(python::kAssert)) return true;
       }
     }
   }
@@ -110,10 +111,10 @@ void InputForms::assert_all(Form (*form_of)(const TensorInfo&), std::string_view
     Rewriter rewriter(module_.graph());
     const auto at = rewriter.inserting_before(*placeholders.back()->next());
     Node& asked = rewriter.call_function(form.question, {input});
-    Node& holds = rewriter.call_function("operator.eq", {asked, form.answer});
+    Node& holds = rewriter.call_function(python::kEqual, {asked, form.answer});
     const std::string message = input.name() + " must be " + form.text +
                                 ", as those that it was optimised for: " + std::string(rule) + " went by that";
-    rewriter.call_function("torch._assert", {holds, Argument(message)});
+    rewriter.call_function(python::kAssert, {holds, Argument(message)});
   }
 }
 

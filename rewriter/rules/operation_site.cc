@@ -2,13 +2,14 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 
 namespace fx::rules {
 
 namespace {
 
-bool is_assertion(const Node& node) { return node.is_call("torch._assert") || node.is_call("aten::_assert_async"); }
+bool is_assertion(const Node& node) { return node.is_call(python::kAssert) || node.is_call("aten::_assert_async"); }
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rules/input_forms.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
@@ -104,7 +105,7 @@ class PackedChecks {
     if (!bounds_[*source.value]) {
       const auto rank = static_cast<std::int64_t>(source.rank);
       Node& dims = rewriter_.call_function("aten::dim", {*source.value});
-      assert_that("operator.eq", dims, rank, call, *source.value, "be of " + std::to_string(rank) + " dimensions");
+      assert_that(python::kEqual, dims, rank, call, *source.value, "be of " + std::to_string(rank) + " dimensions");
       bounds_.learn_rank(*source.value, source.rank);
     }
     const Extents known = bounds_[*source.value];  // nothing where sizes change while the program runs
@@ -139,7 +140,7 @@ class PackedChecks {
     if (!weight || !weight->is(Op::get_attr) || is_asserted(input, kTypeQuestion)) return;
     const at::ScalarType type = module_.attribute(path_of(*weight)).scalar_type();
     Node& asked = rewriter_.call_function(kTypeQuestion, {input});
-    assert_that("operator.eq", asked, static_cast<std::int64_t>(type), call, input,
+    assert_that(python::kEqual, asked, static_cast<std::int64_t>(type), call, input,
                 "be " + to_string(Argument(to_dtype(type))));
   }
 
@@ -154,12 +155,12 @@ class PackedChecks {
     const auto scope = rewriter_.inserting_before(call);
     if (const Extents& known = bounds_[*value]; !known || known->size() > kMostDimensions) {
       Node& dims = rewriter_.call_function("aten::dim", {*value});
-      assert_that("operator.le", dims, kMostDimensions, call, *value,
+      assert_that(python::kAtMost, dims, kMostDimensions, call, *value,
                   "be of at most " + std::to_string(kMostDimensions) + " dimensions");
     }
     if (const Extents& known = bounds_[*value]; known && !known->empty() && known->back().is(features)) return;
     Node& size = rewriter_.call_function("aten::size.int", {*value, -1});
-    assert_that("operator.eq", size, features, call, *value,
+    assert_that(python::kEqual, size, features, call, *value,
                 "be " + std::to_string(features) + " in its last dimension");
     bounds_.learn(*value, -1, {features, features});
   }
@@ -180,17 +181,17 @@ class PackedChecks {
     const auto at = static_cast<std::int64_t>(dim);
     const bool one = wanted.least == wanted.most;
     Node& size = rewriter_.call_function("aten::size.int", {*source.value, at});
-    assert_that(one ? "operator.eq" : "operator.ge", size, wanted.least, call, *source.value,
+    assert_that(one ? python::kEqual : python::kAtLeast, size, wanted.least, call, *source.value,
                 std::string("be ") + (one ? "" : "at least ") + std::to_string(wanted.least) + " in dimension " +
                     std::to_string(dim));
     bounds_.learn(*source.value, at, wanted);
   }
 
-  void assert_that(const char* comparison, Node& size, std::int64_t number, const Node& call, const Node& value,
+  void assert_that(Symbol comparison, Node& size, std::int64_t number, const Node& call, const Node& value,
                    const std::string& what) {
     Node& holds = rewriter_.call_function(comparison, {size, number});
     const std::string message = value.name() + " must " + what + ": " + call.name() + " " + std::string(kReason);
-    rewriter_.call_function("torch._assert", {holds, Argument(message)});
+    rewriter_.call_function(python::kAssert, {holds, Argument(message)});
     ++made_;
   }
 
@@ -208,16 +209,16 @@ std::size_t assert_packed_inputs(GraphModule& module) {
 }
 
 void drop_packed_assertions(GraphModule& module) {
-  constexpr const char* kWritten[] = {"torch._assert", "operator.eq",  "aten::eq.int",   "operator.ge", "aten::ge.int",
-                                      "operator.le",   "aten::le.int", "aten::size.int", "aten::dim",   "prim::dtype"};
+  static const Symbol kWritten[] = {python::kAssert, python::kEqual, "aten::eq.int",   python::kAtLeast, "aten::ge.int",
+                                    python::kAtMost, "aten::le.int", "aten::size.int", "aten::dim",      "prim::dtype"};
   if (std::ranges::any_of(module.graph().nodes(), checks_nothing)) return;
   Rewriter rewriter(module.graph());
-  for (Node* node : module.graph().find_nodes(Op::call_function, Symbol("torch._assert"))) {
+  for (Node* node : module.graph().find_nodes(Op::call_function, python::kAssert)) {
     const bool ours =
         node->args().size() == 2 && node->arg(1).is_string() && node->arg(1).as_string().ends_with(kReason);
     if (!ours) continue;
     rewriter.erase_unused(*node, [&](const Node& unread) {
-      return std::ranges::any_of(kWritten, [&](const char* target) { return unread.is_call(target); });
+      return std::ranges::any_of(kWritten, [&](Symbol target) { return unread.is_call(target); });
     });
   }
 }

@@ -6,6 +6,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 
@@ -94,7 +95,7 @@ SizeBounds::SizeBounds(const GraphModule& module) : module_(module), known_(modu
 }
 
 void SizeBounds::visit(const Node& node) {
-  if (node.is_call("torch._assert")) return learn_from(node);
+  if (node.is_call(python::kAssert)) return learn_from(node);
   known_[node] = of(node);
 }
 
@@ -113,8 +114,8 @@ void SizeBounds::learn(const Node& value, std::int64_t dim, const Extent& extent
 void SizeBounds::learn_from(const Node& assertion) {
   const Node* check = assertion.args().empty() ? nullptr : assertion.arg(0).node_or_null();
   if (!check || check->args().size() != 2 || !check->arg(1).is_int()) return;
-  const bool equal = check->is_call("operator.eq") || check->is_call("aten::eq.int");
-  if (!equal && !check->is_call("operator.ge") && !check->is_call("aten::ge.int")) return;
+  const bool equal = check->is_call(python::kEqual) || check->is_call("aten::eq.int");
+  if (!equal && !check->is_call(python::kAtLeast) && !check->is_call("aten::ge.int")) return;
   const Node* size = check->arg(0).node_or_null();
   const Call asked = size ? call_of(*size) : Call();
   const Node* value = asked.args().empty() ? nullptr : asked.args()[0].node_or_null();
@@ -135,7 +136,7 @@ Extents SizeBounds::of(const Node& node) const {
     for (const std::int64_t size : tensor.sizes()) sizes.push_back({size, size});
     return sizes;
   }
-  if (node.is_call("operator.getitem")) {  // of a list whose tensors are alike, as split makes it
+  if (node.is_call(python::kGetItem)) {  // of a list whose tensors are alike, as split makes it
     const Node* list = node.arg(0).node_or_null();
     const bool alike = list && is_one_of(kPieces, operator_of(*list)) && node.arg(1).is_int();
     return alike ? known_[*list] : std::nullopt;

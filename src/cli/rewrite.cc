@@ -24,6 +24,18 @@ nlohmann::ordered_json to_json(const RewriteReport& report) {
   return out;
 }
 
+// A function that nobody knows, the program neither, is a slip.
+void refuse_new_functions(const Graph& replacement, const Graph& program) {
+  for (const Node& node : replacement.nodes()) {
+    const std::string_view name = node.target().view();
+    if (!node.is(Op::call_function) || name.find("::") != name.npos || is_known_function(node.target())) continue;
+    if (!program.find_nodes(Op::call_function, node.target()).empty()) continue;
+    throw Error(ErrorKind::not_found, fmt::format("--replacement: no function {} is known, and the program calls none; "
+                                                  "write aten:: before the name of an operator",
+                                                  name));
+  }
+}
+
 }  // namespace
 
 int rewrite(const RewriteOptions& options, Backend* backend) {
@@ -32,6 +44,7 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
   const Replacement replacement(read_pattern(options.replacement));
   if (replacement.graph()) refuse(call_problems(*replacement.graph()), options.allowed);
   const auto model = load_model(options.file, backend, options.inputs);
+  if (replacement.graph()) refuse_new_functions(*replacement.graph(), model->graph());
   const auto original = options.verify ? load_model(options.file, backend, options.inputs) : nullptr;
 
   Shapes shapes;

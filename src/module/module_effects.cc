@@ -12,6 +12,7 @@
 
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/ops/python_symbols.h>
 
 namespace fx {
 namespace {
@@ -158,7 +159,7 @@ NodeEffects effects_of_body(const Graph& body, const ModuleEffects& modules) {
     if (effects.writes) effects.writes = writes_outside(node, modules);
     effects.restructures &= effects.writes;
     // Checking its input and raising is what calling a module may always do; one that gives nothing is there for that.
-    if (node.target() == "torch._assert") effects.side_effect = !gives_something;
+    if (node.target() == python::kAssert) effects.side_effect = !gives_something;
     merge(all, effects);
   }
   return all;

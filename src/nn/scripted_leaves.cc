@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fxgraph/nn/leaf_module.h>
+#include <fxgraph/ops/python_symbols.h>
 
 namespace fx::internal {
 namespace {
@@ -40,12 +41,12 @@ class RecurrentLeaf {
   }
 
  private:
-  Node& call(const char* target, const std::vector<Argument>& args) { return graph_.call_function(target, args); }
+  Node& call(Symbol target, const std::vector<Argument>& args) { return graph_.call_function(target, args); }
   bool flag(const char* name) const { return leaf_.script()->attr(name).toBool(); }
 
   Argument state(Node* given, std::int64_t which, Node& x, Node& size) {
     if (given) {
-      Node& part = which < 0 ? *given : call("operator.getitem", {*given, which});
+      Node& part = which < 0 ? *given : call(python::kGetItem, {*given, which});
       return form_.rank == 2 ? call("aten::unsqueeze", {part, std::int64_t{1}}) : part;
     }
     const std::int64_t projected = leaf_.script()->attr("proj_size", std::int64_t{0}).toInt();
@@ -54,7 +55,7 @@ class RecurrentLeaf {
   }
 
   Argument result(Node& all, std::int64_t which, std::int64_t batch) {
-    Node& part = call("operator.getitem", {all, which});
+    Node& part = call(python::kGetItem, {all, which});
     return form_.rank == 2 ? call("aten::squeeze.dim", {part, batch}) : part;
   }
 
@@ -98,7 +99,7 @@ std::shared_ptr<const Graph> instance_norm_of(const LeafModule& leaf) {
 
 std::shared_ptr<const Graph> cell_of(const LeafModule& leaf, CallForm form, bool lstm) {
   Graph graph;
-  const auto call = [&](const char* target, const std::vector<Argument>& args) -> Node& {
+  const auto call = [&](Symbol target, const std::vector<Argument>& args) -> Node& {
     return graph.call_function(target, args);
   };
   Node* x = &graph.placeholder("input");
@@ -108,7 +109,7 @@ std::shared_ptr<const Graph> cell_of(const LeafModule& leaf, CallForm form, bool
   const std::int64_t width = leaf.script()->attr("hidden_size").toInt();
   const auto state = [&](std::int64_t which) -> Argument {
     if (!given) return call("aten::new_zeros", {*x, Argument::list(std::vector<Argument>{size, width})});
-    Node& part = lstm ? call("operator.getitem", {*given, which}) : *given;
+    Node& part = lstm ? call(python::kGetItem, {*given, which}) : *given;
     return form.rank == 1 ? call("aten::unsqueeze", {part, std::int64_t{0}}) : part;
   };
   const Argument hidden = lstm ? Argument::list(std::vector<Argument>{state(0), state(1)}) : state(0);
@@ -120,8 +121,8 @@ std::shared_ptr<const Graph> cell_of(const LeafModule& leaf, CallForm form, bool
     return form.rank == 1 ? call("aten::squeeze.dim", {value, std::int64_t{0}}) : value;
   };
   if (lstm) {
-    const Argument h = result(call("operator.getitem", {made, std::int64_t{0}})),
-                   c = result(call("operator.getitem", {made, std::int64_t{1}}));
+    const Argument h = result(call(python::kGetItem, {made, std::int64_t{0}})),
+                   c = result(call(python::kGetItem, {made, std::int64_t{1}}));
     graph.output(Argument::tuple(std::vector<Argument>{h, c}));
   } else {
     graph.output(result(made));
@@ -162,7 +163,7 @@ std::shared_ptr<const Graph> embedding_bag_leaf(const LeafModule& leaf, CallForm
   const std::string mode = script.attr("mode").toStringRef();
   if (form.has_state == (form.rank == 2) || !script.attr("max_norm", c10::IValue()).isNone()) return nullptr;
   Graph graph;
-  const auto call = [&](const char* target, const std::vector<Argument>& args) -> Node& {
+  const auto call = [&](Symbol target, const std::vector<Argument>& args) -> Node& {
     return graph.call_function(target, args);
   };
   Node* indices = &graph.placeholder("input");
@@ -182,7 +183,7 @@ std::shared_ptr<const Graph> embedding_bag_leaf(const LeafModule& leaf, CallForm
                                                    : 2},
                      script.attr("sparse").toBool(), Argument(), script.attr("include_last_offset").toBool(),
                      padding.isInt() ? Argument(padding.toInt()) : Argument()});
-  graph.output(call("operator.getitem", {made, std::int64_t{0}}));
+  graph.output(call(python::kGetItem, {made, std::int64_t{0}}));
   return std::make_shared<Graph>(std::move(graph));
 }
 

@@ -100,7 +100,8 @@ constexpr NamedKind kAnnotations[] = {
     {"List[torch.Tensor]", {Base::tensor, true}},
 };
 
-// Python's operators on numbers: what two ints give; a float on either side gives a float instead, but for comparisons.
+// Python's operators on numbers, and ATen's without an overload: what two ints give; a float on either side gives a
+// float instead, but for comparisons.
 constexpr NamedKind kArithmetic[] = {
     {"operator.add", kInt},       {"operator.sub", kInt},  {"operator.mul", kInt},  {"operator.floordiv", kInt},
     {"operator.mod", kInt},       {"operator.neg", kInt},  {"operator.pos", kInt},  {"operator.abs", kInt},
@@ -109,6 +110,7 @@ constexpr NamedKind kArithmetic[] = {
     {"operator.ne", kBool},       {"operator.lt", kBool},  {"operator.le", kBool},  {"operator.gt", kBool},
     {"operator.ge", kBool},       {"builtins.max", kInt},  {"builtins.min", kInt},  {"builtins.abs", kInt},
     {"builtins.round", kInt},     {"torch.sym_max", kInt}, {"torch.sym_min", kInt}, {"torch.sym_ite", kInt},
+    {"aten::add", kInt},          {"aten::sub", kInt},     {"aten::mul", kInt},     {"aten::div", kFloat},
 };
 // clang-format on
 

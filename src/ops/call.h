@@ -124,6 +124,16 @@ bool is_spelt_in_python(Op op, Symbol target);
 /// The call that a Python function or a method does, in the operator's words.
 Call python_call(const Node& node);
 
+/// What a call of a pattern says in the operator's words, where its operands are of unknown kinds: all overloads of
+/// `target`. Of an `open` one that is what is mentioned; a parameter that picks the operator counts as its default.
+struct PatternCall {
+  Symbol target;
+  std::vector<Argument> args;
+  std::vector<NamedArgument> kwargs;
+};
+/// The same for a call in Python's words; nothing where the tables cannot say it.
+std::optional<PatternCall> python_call_in_pattern(const Node& node, bool open);
+
 /// True when a row of the table says that this call of a Python function has no effects.
 bool is_pure_python_call(const Node& node);
 

@@ -83,6 +83,8 @@ bool is_known_in_python(Op op, Symbol target) {
 
 }  // namespace
 
+bool is_known_function(Symbol target) { return is_known_in_python(Op::call_function, canonical_target(target)); }
+
 std::optional<CallProblem> unknown_name(Op op, Symbol target) {
   if (op != Op::call_function) return std::nullopt;
   const Symbol canonical = canonical_target(target);
@@ -100,11 +102,21 @@ std::optional<CallProblem> unknown_name(Op op, Symbol target) {
   return CallProblem{with_suggestion("no function " + std::string(text) + " is known", name), canonical};
 }
 
+/// Of what takes its operator's own arguments.
+static std::optional<CallProblem> python_problem(const Node& node) {
+  const internal::PythonTarget& target = internal::python_target(node.op(), node.target());
+  if (target.op || !target.rows.empty() || target.packet.empty()) return std::nullopt;
+  if (internal::python_call_in_pattern(node, /*open=*/true)) return std::nullopt;
+  return CallProblem{node.target().str() + " does not take these arguments: no overload of " + target.packet.str() +
+                         " has as many, or all of the keywords",
+                     node.target()};
+}
+
 std::optional<CallProblem> call_problem(const Node& node) {
   if (!node.is(Op::call_function)) return std::nullopt;
   if (std::optional<CallProblem> problem = unknown_name(node.op(), node.target())) return problem;
   const internal::TargetInfo& info = internal::target_info(node.target());
-  if (info.overloads->empty()) return std::nullopt;
+  if (info.overloads->empty()) return python_problem(node);
   std::string why;
   if (info.exact) {
     why = check_call(*info.schema, node.args(), node.kwargs()).value_or("");

@@ -17,6 +17,9 @@ struct CallProblem {
   bool foreign_namespace = false;  ///< the namespace is none of LibTorch's: somebody else may know it
 };
 
+/// True for functions of Python's whose meaning or effects are known: `torch.relu`, `operator.getitem`. O(1).
+bool is_known_function(Symbol target);
+
 /// Why no function or method goes by this name; nothing when one does, or when it is a function of Python's that lies
 /// outside of torch. Without LibTorch in the process the built-in list decides. O(operators) for a name that is
 /// unknown.

@@ -1,10 +1,12 @@
-// Elements: how a graph takes apart what has several values, `operator.getitem(%tuple, 1)`.
+// Elements: how a graph takes apart what has several values, `operator.getitem(%tuple, 1)`, or `getattr(%max,
+// 'values')` of an operator whose results have names.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include <fxgraph/ir/node.h>
+#include <fxgraph/ops/python_symbols.h>
 
 namespace fx {
 
@@ -14,10 +16,14 @@ struct Element {
   std::int64_t index;  ///< as it is written
 };
 
+/// The element that `node` takes by a name of the operator's results; nothing when it does something else.
+std::optional<Element> named_element(const Node& node);
+
 /// The element that `node` takes; nothing when it does something else, or its index is not a literal. O(1).
 inline std::optional<Element> taken_element(const Node& node) {
-  static const Symbol kGetItem("operator.getitem");
-  if (!node.is(Op::call_function) || node.target() != kGetItem || node.args().size() != 2) return std::nullopt;
+  if (!node.is(Op::call_function) || node.args().size() != 2) return std::nullopt;
+  if (node.target() == python::kGetAttr) return named_element(node);
+  if (node.target() != python::kGetItem) return std::nullopt;
   Node* of = node.args()[0].node_or_null();
   if (!of || !node.args()[1].is_int()) return std::nullopt;
   return Element{of, node.args()[1].as_int()};

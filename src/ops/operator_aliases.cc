@@ -1,4 +1,4 @@
-// Names that LibTorch takes for one operator, as torch::jit's NormalizeOps knows them.
+// Names that LibTorch takes for one operator, as torch::jit's NormalizeOps knows them, and split by a list.
 #include <algorithm>
 
 #include <fxgraph/ir/target.h>
@@ -33,7 +33,7 @@ constexpr AliasRow kAliases[] = {
     {"special_log_softmax", "log_softmax", false}, {"special_polygamma", "polygamma", false},
     {"special_expit", "sigmoid", false}, {"special_psi", "digamma", false}, {"special_gammaln", "lgamma", false},
     {"special_gammainc", "igamma", false}, {"special_gammaincc", "igammac", false},
-    {"special_multigammaln", "mvlgamma", false},
+    {"special_multigammaln", "mvlgamma", false}, {"split_with_sizes", "split", false},
 };
 // Overloads that go by another name there, with their dots.
 struct OverloadRow {
@@ -44,7 +44,7 @@ struct OverloadRow {
 constexpr OverloadRow kOverloads[] = {
     {"swapdims", "", ".int"}, {"swapaxes", "", ".int"}, {"special_softmax", "", ".int"}, {"special_log_softmax", "", ".int"},
     {"special_xlogy", "", ".Tensor"}, {"special_xlogy", ".other_scalar", ".Scalar_Other"},
-    {"special_xlogy", ".self_scalar", ".Scalar_Self"},
+    {"special_xlogy", ".self_scalar", ".Scalar_Self"}, {"split_with_sizes", "", ".sizes"},
 };
 // clang-format on
 

@@ -7,6 +7,7 @@
 #include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/overload_resolution.h>
 #include <fxgraph/ops/python_target.h>
+#include <fxgraph/ops/row_binding.h>
 
 namespace fx::internal {
 
@@ -99,67 +100,6 @@ bool same_arguments_call(Symbol packet, const Node& node, Translation& call) {
 
 // ── Calls that the table of functions translates ─────────────────────────────────────────────────────────────────────
 
-// The values of a row's parameters in one call.
-class RowBinding {
- public:
-  // False when the call does not fit the row's parameters.
-  bool bind(const PythonRow& row, const Node& node) {
-    const std::vector<PythonParameter>& parameters = row.parameters;
-    values_.assign(parameters.size(), std::nullopt);
-    std::size_t next = 0;
-    const ArgumentSpan args = node.args();
-    for (std::size_t i = 0; i < args.size(); ++i) {
-      if (next == parameters.size()) return false;
-      if (parameters[next].rest) {
-        if (!bind_rest(next, args.subspan(i))) return false;
-        break;
-      }
-      values_[next++] = args[i];
-    }
-    for (const auto& [name, value] : node.kwargs()) {
-      const auto at = std::ranges::find(parameters, name, &PythonParameter::name);
-      if (at == parameters.end() || values_[at - parameters.begin()]) return false;
-      values_[at - parameters.begin()] = value;
-    }
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (!values_[i]) values_[i] = parameters[i].default_value;
-      if (!values_[i]) return false;
-    }
-    return true;
-  }
-
-  bool holds(const std::vector<PythonCondition>& conditions) const {
-    return std::ranges::all_of(conditions, [&](const PythonCondition& condition) {
-      const Argument& value = *values_[condition.parameter];
-      switch (condition.test) {
-        case PythonCondition::Test::equal:
-          return value == condition.value ||
-                 (value.is_int() && condition.value.is_float() && value.as_float() == condition.value.as_float());
-        case PythonCondition::Test::not_equal: return !(value == condition.value);
-        case PythonCondition::Test::at_least: return value.is_int() && value.as_int() >= condition.value.as_int();
-      }
-      return false;
-    });
-  }
-
-  const Argument& operator[](std::size_t i) const { return *values_[i]; }
-
- private:
-  bool bind_rest(std::size_t at, ArgumentSpan rest) {
-    // One list may stand for all; one node may be either.
-    bool list = rest.size() == 1 && rest[0].is_sequence();
-    if (rest.size() == 1 && !list) {
-      const ArgumentType alone = argument_type(rest[0]);
-      if (!alone.known) return false;
-      list = alone.list;
-    }
-    values_[at] = list ? rest[0] : Argument::list(rest);
-    return true;
-  }
-
-  boost::container::small_vector<std::optional<Argument>, 8> values_;
-};
-
 bool resolve_strictly(Symbol target, Translation& call) {
   const TargetInfo& info = target_info(target);
   if (target.view() == packet_of(target.view())) return call.choose(*info.overloads);
@@ -197,21 +137,36 @@ std::optional<Argument> repeated(std::size_t times, const Argument& value) {
   return value;
 }
 
+std::optional<Argument> half_of(PythonItem::Half half, const Argument& value) {
+  const bool left = half == PythonItem::Half::left;
+  if (value.is_sequence() && value.elements().size() == 2) return repeated(1, value.elements()[left ? 0 : 1]);
+  if (!value.is_int() || value.as_int() < 0 || value.as_int() > 64) return std::nullopt;
+  std::vector<Argument> dims;
+  for (std::int64_t i = 0; i < value.as_int(); ++i) dims.push_back(Argument(left ? i - value.as_int() : i));
+  return Argument::list(dims);
+}
+
+// The in-place operator where the row's `inplace` is True; nothing where that cannot be told.
+std::optional<Symbol> target_of(const PythonRow& row, const RowBinding& values) {
+  if (row.inplace == PythonItem::kLiteral || !values.is_given(row.inplace)) return row.target;
+  const Argument& inplace = values[row.inplace];
+  if (!inplace.is_bool()) return std::nullopt;
+  return inplace.as_bool() ? Symbol(row.target.str() + "_") : row.target;
+}
+
 bool row_call(const PythonRow& row, const Node& node, Translation& call) {
   if (row.same_arguments) return same_arguments_call(row.target, node, call);
   RowBinding values;
-  if (!values.bind(row, node) || !values.holds(row.conditions)) return false;
-  Symbol target = row.target;
-  if (row.inplace != PythonItem::kLiteral) {
-    if (!values[row.inplace].is_bool()) return false;
-    if (values[row.inplace].as_bool()) target = Symbol(target.str() + "_");
-  }
+  if (!values.bind(row, node) || !values.holds(row)) return false;
+  const std::optional<Symbol> target = target_of(row, values);
+  if (!target) return false;
   call = {};
   for (const PythonItem& item : row.items) {
     const bool literal = item.parameter == PythonItem::kLiteral || (item.literal && values[item.parameter].is_none());
     std::optional<Argument> value = literal ? *item.literal : values[item.parameter];
     if (!item.words.empty()) value = number_of(item.words, *value);
     if (item.repeated > 0) value = repeated(item.repeated, *value);
+    if (item.half != PythonItem::Half::none) value = half_of(item.half, *value);
     if (!value) return false;
     if (item.keyword.empty()) {
       call.args.push_back(*std::move(value));
@@ -219,9 +174,67 @@ bool row_call(const PythonRow& row, const Node& node, Translation& call) {
       call.kwargs.push_back({item.keyword, *std::move(value)});
     }
   }
-  if (!resolve_strictly(target, call)) return false;
+  if (!resolve_strictly(*target, call)) return false;
   drop_defaults(call);
   return true;
+}
+
+// ── Calls in patterns ────────────────────────────────────────────────────────────────────────────────────────────────
+
+std::optional<PatternCall> same_arguments_in_pattern(Symbol packet, const Node& node) {
+  const Overloads& overloads = *target_info(packet).overloads;
+  const Keywords kwargs = operator_keywords(overloads, node.kwargs());
+  const auto takes = [&](const OperatorSchema* schema) {
+    return node.args().size() <= schema->num_positional() &&
+           std::ranges::all_of(kwargs, [&](const NamedArgument& given) { return schema->index_of(given.name) >= 0; });
+  };
+  if (std::ranges::none_of(overloads, takes)) return std::nullopt;
+  return PatternCall{packet, node.args().to_vector(), {kwargs.begin(), kwargs.end()}};
+}
+
+// An argument that the row does not make of a parameter is not mentioned by an open call; wildcards stand for the
+// operator's words.
+std::optional<Argument> value_in_pattern(const PythonItem& item, const RowBinding& values, bool open) {
+  const bool literal = item.parameter == PythonItem::kLiteral;
+  if (literal) return open ? std::nullopt : item.literal;
+  if (!values.is_given(item.parameter)) return std::nullopt;
+  const Argument& value = values[item.parameter];
+  if (value.is_none() && item.literal) return item.literal;
+  if (value.is_node()) return value;
+  if (!item.words.empty()) return number_of(item.words, value);
+  if (item.half != PythonItem::Half::none) return half_of(item.half, value);
+  return item.repeated > 0 ? repeated(item.repeated, value) : value;
+}
+
+std::optional<PatternCall> row_call_in_pattern(const PythonRow& row, const Node& node, bool open) {
+  RowBinding values;
+  if (row.target.empty() || !values.bind(row, node, open) || !values.holds(row)) return std::nullopt;
+  if (row.same_arguments) return same_arguments_in_pattern(row.target, node);
+  const std::optional<Symbol> target = target_of(row, values);
+  if (!target) return std::nullopt;
+  const TargetInfo& info = target_info(*target);
+  const OperatorSchema* schema = info.schema               ? info.schema
+                                 : info.overloads->empty() ? nullptr
+                                                           : info.overloads->front();
+  PatternCall made{Symbol(packet_of(target->view())), {}, {}};
+  bool all = true;  // so far: behind a gap arguments have names
+  for (std::size_t i = 0; i < row.items.size(); ++i) {
+    const PythonItem& item = row.items[i];
+    std::optional<Argument> value = value_in_pattern(item, values, open);
+    const bool written = item.parameter != PythonItem::kLiteral && values.is_given(item.parameter);
+    if (!value && (written || !open)) return std::nullopt;
+    all = all && value;
+    if (!value) continue;
+    if (all && item.keyword.empty()) {
+      made.args.push_back(*std::move(value));
+    } else if (const Symbol name = item.keyword.empty() && schema ? schema->arguments.at(i).name : item.keyword;
+               !name.empty()) {
+      made.kwargs.push_back({name, *std::move(value)});
+    } else {
+      return std::nullopt;
+    }
+  }
+  return made;
 }
 
 // ── Module operator ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,11 +259,14 @@ bool operator_call(const PythonTarget& target, const Node& node, Translation& ca
     ints &= kind.base == Base::integer || kind.base == Base::boolean;
     bools |= kind.base == Base::boolean;
   }
-  // An int or a float, as the second is; TorchScript's have one type, and round.
-  if (ints && target.op->packet.starts_with("aten::pow")) return false;
+  // Of the kind that the values decide; TorchScript's have one type, and round.
+  if (numbers && target.op->packet.starts_with("aten::pow")) return false;
   // Python's remainder decides; TorchScript's rounds what it divides.
   if (numbers && !ints && target.op->numbers == "aten::floordiv") return false;
-  if (numbers) return (bools && call.choose(without_scalars(target.of_numbers))) || call.choose(target.of_numbers);
+  if (numbers) {
+    const bool found = (bools && call.choose(without_scalars(target.of_numbers))) || call.choose(target.of_numbers);
+    return found && !call.schema->arguments[0].type.is_tensor();
+  }
   if (call.choose(target.of_tensors)) return true;
   if (call.args.size() != 2 || !is_number_type(argument_type(call.args[0]))) return false;
   std::swap(call.args[0], call.args[1]);
@@ -266,11 +282,14 @@ bool translate(const Node& node, Translation& call) {
   return !target.packet.empty() && same_arguments_call(target.packet, node, call);
 }
 
-// Python repeats a single number where an operator takes a list of fixed size; not every way to run operators does.
+// Python repeats a single number, alone or in a list, where an operator takes a list of fixed size; not every way to
+// run operators does.
 void repeat_numbers(Translation& call) {
   const auto repeat = [](const SchemaType& type, Argument& value) {
-    if (type.fixed_size == 0 || !is_number_type(argument_type(value))) return;
-    value = Argument::list(std::vector<Argument>(type.fixed_size, value));
+    if (type.fixed_size == 0) return;
+    const bool alone = value.is_sequence() && value.elements().size() == 1 && type.fixed_size > 1;
+    const Argument one = alone ? value.elements()[0] : value;
+    if (is_number_type(argument_type(one))) value = Argument::list(std::vector<Argument>(type.fixed_size, one));
   };
   const std::vector<SchemaArgument>& wanted = call.schema->arguments;
   for (std::size_t i = 0; i < std::min(call.args.size(), wanted.size()); ++i) repeat(wanted[i].type, call.args[i]);
@@ -302,10 +321,20 @@ Call python_call(const Node& node) {
   return Call(*call.schema, {call.args.begin(), call.args.end()}, {call.kwargs.begin(), call.kwargs.end()});
 }
 
+std::optional<PatternCall> python_call_in_pattern(const Node& node, bool open) {
+  const PythonTarget& target = python_target(node.op(), node.target());
+  if (target.op) return std::nullopt;
+  for (const PythonRow& row : target.rows) {
+    if (std::optional<PatternCall> found = row_call_in_pattern(row, node, open)) return found;
+  }
+  if (target.packet.empty()) return std::nullopt;
+  return same_arguments_in_pattern(target.packet, node);
+}
+
 bool is_pure_python_call(const Node& node) {
   return std::ranges::any_of(python_target(node.op(), node.target()).rows, [&](const PythonRow& row) {
     RowBinding values;
-    return row.target.empty() && values.bind(row, node) && values.holds(row.conditions);
+    return row.target.empty() && values.bind(row, node) && values.holds(row);
   });
 }
 

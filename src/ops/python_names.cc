@@ -17,6 +17,19 @@ constexpr std::string_view kAttention =
 constexpr std::string_view kInterpolate =
     "input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, antialias=False";
 
+constexpr std::string_view kStft =
+    "input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False, onesided=None, return_complex=None";
+
+#define NORM(name, parameters, when)                                                                                       \
+  {name, parameters, when "p='fro', dim=None, dtype=None", "aten::frobenius_norm.dim(input, dim|[], keepdim)"},            \
+      {name, parameters, when "p='fro', dtype=None", "aten::frobenius_norm.dim(input, dim@once, keepdim)"},                \
+      {name, parameters, when "p='nuc', dim=None, dtype=None", "aten::nuclear_norm(input, keepdim)"},                      \
+      {name, parameters, when "p='nuc', dtype=None", "aten::nuclear_norm.dim(input, dim, keepdim)"},                       \
+      {name, parameters, when "dim=None, dtype=None", "aten::norm.ScalarOpt_dim(input, p, dim|[], keepdim)"},              \
+      {name, parameters, when "dtype=None", "aten::norm.ScalarOpt_dim(input, p, dim@once, keepdim)"},                      \
+      {name, parameters, when "dim=None", "aten::norm.ScalarOpt_dim_dtype(input, p, dim|[], keepdim, dtype=dtype)"},       \
+      {name, parameters, when "dim!=None", "aten::norm.ScalarOpt_dim_dtype(input, p, dim@once, keepdim, dtype=dtype)"}
+
 // A number before the operands: the order of old programs, which Python still takes.
 #define NUMBER_FIRST(name)                                                                                     \
   {"torch." name, "input, alpha, other", "", "aten::" name ".Tensor(input, other, alpha=alpha)"},              \
@@ -112,8 +125,6 @@ constexpr FunctionRow kFunctions[] = {
     {F "multi_head_attention_forward", kAttention, "training=False", ""},
     {F "multi_head_attention_forward", kAttention, "dropout_p=0.0", ""},
     {F "normalize", "input, p=2.0, dim=1, eps=1e-12, out=None", "out=None", ""},
-    {"torch.norm", "input, p='fro', dim=None, keepdim=False, out=None, dtype=None", "out=None", ""},
-    {"torch.tensordot", "a, b, dims=2, out=None", "out=None", ""},
     // Losses. Python makes the inputs one size first, as the operators do themselves.
     {F "cross_entropy", "input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=0.0", "size_average=None, reduce=None",
      "aten::cross_entropy_loss(input, target, weight, reduction@reduction, ignore_index, label_smoothing)"},
@@ -159,6 +170,7 @@ constexpr FunctionRow kFunctions[] = {
     {F "interpolate", kInterpolate, "mode='bilinear', recompute_scale_factor=None, antialias=False", "aten::upsample_bilinear2d.vec(input, size@twice, align_corners|False, scale_factor@twice)"},
     {F "interpolate", kInterpolate, "mode='bicubic', recompute_scale_factor=None, antialias=False", "aten::upsample_bicubic2d.vec(input, size@twice, align_corners|False, scale_factor@twice)"},
     {F "interpolate", kInterpolate, "mode='trilinear', recompute_scale_factor=None, antialias=False", "aten::upsample_trilinear3d.vec(input, size@thrice, align_corners|False, scale_factor@thrice)"},
+    {F "interpolate", kInterpolate, "", "aten::__interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)"},
     // Rearranging.
     {F "fold", "input, output_size, kernel_size, dilation=1, padding=0, stride=1", "", "aten::col2im(input, output_size, kernel_size, dilation, padding, stride)"},
     {F "pad", "input, pad, mode='constant', value=None", "", "aten::pad(input, pad, mode, value)"},
@@ -204,7 +216,19 @@ constexpr FunctionRow kFunctions[] = {
     {"torch.meshgrid", "*tensors, indexing=None", "indexing!=None", "aten::meshgrid(tensors, indexing=indexing)"},
     {"torch.nonzero", "input, as_tuple=False", "as_tuple=False", "aten::nonzero(input)"},
     {"torch.nonzero", "input, as_tuple=False", "as_tuple=True", "aten::nonzero_numpy(input)"},
-    {"torch.split", "tensor, split_size_or_sections, dim=0", "", "aten::split(tensor, split_size_or_sections, dim)"},
+    {"torch.split", "tensor, split_size_or_sections, dim=0", "", "aten::split.Tensor(tensor, split_size_or_sections, dim)"},
+    {"torch.split", "tensor, split_size_or_sections, dim=0", "", "aten::split_with_sizes(tensor, split_size_or_sections, dim)"},
+    {"torch.div", "input, other, rounding_mode=None, out=None", "rounding_mode=None, out=None", "aten::div(input, other)"},
+    {"torch.div", "", "", "aten::div"},
+    {"torch.tensordot", "a, b, dims=2, out=None", "out=None", "aten::tensordot(a, b, dims@left, dims@right)"},
+    {"torch.cdist", "x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'", "", "aten::cdist(x1, x2, p, compute_mode@cdist)"},
+    {"torch.atleast_1d", "tensor", "", "aten::atleast_1d(tensor)"}, {"torch.atleast_1d", "*tensors", "", "aten::atleast_1d.Sequence(tensors)"},
+    {"torch.atleast_2d", "tensor", "", "aten::atleast_2d(tensor)"}, {"torch.atleast_2d", "*tensors", "", "aten::atleast_2d.Sequence(tensors)"},
+    {"torch.atleast_3d", "tensor", "", "aten::atleast_3d(tensor)"}, {"torch.atleast_3d", "*tensors", "", "aten::atleast_3d.Sequence(tensors)"},
+    NORM("torch.norm", "input, p='fro', dim=None, keepdim=False, out=None, dtype=None", "out=None, "),
+    NORM(".norm", "input, p='fro', dim=None, keepdim=False, dtype=None", ""),
+    {"torch.stft", kStft, "", "aten::stft.center(input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex)"},
+    {".stft", kStft, "", "aten::stft.center(input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex)"},
     NUMBER_FIRST("add"), NUMBER_FIRST("sub"), VALUE_FIRST("addcmul"), VALUE_FIRST("addcdiv"),
     SCALES_FIRST("addmm"), SCALES_FIRST("addbmm"), SCALES_FIRST("baddbmm"), SCALES_FIRST("addmv"), SCALES_FIRST("addr"),
     // Attributes of tensors.
@@ -216,22 +240,24 @@ constexpr FunctionRow kFunctions[] = {
     {"builtins.getattr", "object, name", "name='mT'", "aten::mT(object)"},
     {"builtins.getattr", "object, name", "name='real'", "aten::real(object)"},
     // Tensor methods.
-    {".bfloat16", "self", "", "aten::to.dtype(self, bfloat16)"},
-    {".bool", "self", "", "aten::to.dtype(self, bool)"},
-    {".byte", "self", "", "aten::to.dtype(self, uint8)"},
-    {".char", "self", "", "aten::to.dtype(self, int8)"},
-    {".double", "self", "", "aten::to.dtype(self, float64)"},
-    {".float", "self", "", "aten::to.dtype(self, float32)"},
-    {".half", "self", "", "aten::to.dtype(self, float16)"},
-    {".int", "self", "", "aten::to.dtype(self, int32)"},
-    {".long", "self", "", "aten::to.dtype(self, int64)"},
+    {".bfloat16", "self, memory_format=None", "", "aten::to.dtype(self, bfloat16, False, False, memory_format)"},
+    {".bool", "self, memory_format=None", "", "aten::to.dtype(self, bool, False, False, memory_format)"},
+    {".byte", "self, memory_format=None", "", "aten::to.dtype(self, uint8, False, False, memory_format)"},
+    {".char", "self, memory_format=None", "", "aten::to.dtype(self, int8, False, False, memory_format)"},
+    {".double", "self, memory_format=None", "", "aten::to.dtype(self, float64, False, False, memory_format)"},
+    {".float", "self, memory_format=None", "", "aten::to.dtype(self, float32, False, False, memory_format)"},
+    {".half", "self, memory_format=None", "", "aten::to.dtype(self, float16, False, False, memory_format)"},
+    {".int", "self, memory_format=None", "", "aten::to.dtype(self, int32, False, False, memory_format)"},
+    {".long", "self, memory_format=None", "", "aten::to.dtype(self, int64, False, False, memory_format)"},
     {".ndimension", "self", "", "aten::dim(self)"},
     {".nelement", "self", "", "aten::numel(self)"},
     {".nonzero", "self, as_tuple=False", "as_tuple=False", "aten::nonzero(self)"},
     {".nonzero", "self, as_tuple=False", "as_tuple=True", "aten::nonzero_numpy(self)"},
     {".polygamma", "self, n", "", "aten::polygamma(n, self)"},
-    {".short", "self", "", "aten::to.dtype(self, int16)"},
-    {".split", "self, split_size, dim=0", "", "aten::split(self, split_size, dim)"},
+    {".short", "self, memory_format=None", "", "aten::to.dtype(self, int16, False, False, memory_format)"},
+    {".split", "self, split_size, dim=0", "", "aten::split.Tensor(self, split_size, dim)"},
+    {".split", "self, split_size, dim=0", "", "aten::split_with_sizes(self, split_size, dim)"},
+    {".div", "self, other, rounding_mode=None", "rounding_mode=None", "aten::div(self, other)"}, {".div", "", "", "aten::div"},
     {".type", "self, dtype", "", "aten::to.dtype(self, dtype)"},
     {"torch._C._set_grad_enabled", "mode", "", "aten::set_grad_enabled(mode)"},
     {".where", "self, condition, other", "", "aten::where(condition, self, other)"},
@@ -279,7 +305,6 @@ constexpr OperatorRow kOperators[] = {
 
 constexpr LikeRow kLike[] = {
     {".backward", "aten::backward"},
-    {".istft", "aten::istft"},
     {".norm", "aten::norm"},
     {".resize", "aten::resize_"},
     {".stft", "aten::stft"},
@@ -294,7 +319,6 @@ constexpr LikeRow kLike[] = {
     {"torch.atleast_2d", "aten::atleast_2d"},
     {"torch.atleast_3d", "aten::atleast_3d"},
     {"torch.cdist", "aten::cdist"},
-    {"torch.istft", "aten::istft"},
     {"torch.lu", "aten::linalg_lu"},
     {"torch.norm", "aten::norm"},
     {"torch.stft", "aten::stft"},
@@ -350,10 +374,12 @@ constexpr KeywordRow kKeywords[] = {
 constexpr WordRow kWords[] = {
     {"reduction", "none", 0}, {"reduction", "mean", 1}, {"reduction", "sum", 2},
     {"grid", "bilinear", 0}, {"grid", "nearest", 1}, {"grid", "bicubic", 2},
+    {"cdist", "use_mm_for_euclid_dist_if_necessary", 0}, {"cdist", "use_mm_for_euclid_dist", 1}, {"cdist", "donot_use_mm_for_euclid_dist", 2},
     {"padding", "zeros", 0}, {"padding", "border", 1}, {"padding", "reflection", 2},
 };
 // clang-format on
 #undef F
+#undef NORM
 #undef NUMBER_FIRST
 #undef VALUE_FIRST
 #undef SCALES_FIRST

@@ -15,9 +15,9 @@ namespace fx::internal {
 ///   call        `aten::softmax.int(input, dim, dtype)`: operator (with or without overload) and its arguments, which
 ///   are
 ///               parameters, literals, `parameter|literal` (the literal stands for None), `parameter@words` (the number
-///               of a word, see python_words), or `keyword=` one of those.
-///               Without parentheses: the arguments are those of the operator already. Empty: no single operator does
-///               it, but under these conditions the function has no effects.
+///               of a word, see python_words), `parameter@once`, `@left` and their like (see PythonItem), or `keyword=`
+///               one of those. Without parentheses: the arguments are those of the operator already. Empty: no single
+///               operator does it, but under these conditions the function has no effects.
 ///
 /// A parameter `inplace` that is True calls the in-place form; one that is no literal makes the row not apply. Several
 /// rows of one name are tried in order.

@@ -74,7 +74,10 @@ void read_item(PythonRow& row, std::string_view text) {
   if (const std::size_t at = text.find('@'); at != std::string_view::npos) {
     const std::string_view as = text.substr(at + 1);
     item.repeated = as == "once" ? 1 : as == "twice" ? 2 : as == "thrice" ? 3 : 0;
-    if (item.repeated == 0) item.words = as;
+    item.half = as == "left"    ? PythonItem::Half::left
+                : as == "right" ? PythonItem::Half::right
+                                : PythonItem::Half::none;
+    if (item.repeated == 0 && item.half == PythonItem::Half::none) item.words = as;
     text = text.substr(0, at);
   }
   const std::size_t bar = text.find('|');

@@ -30,6 +30,8 @@ struct PythonItem {
   std::optional<Argument> literal;  // the value, or what stands for None
   std::string_view words;           // the argument is the number of one of these words
   std::size_t repeated = 0;         // a number stands for so many of it
+  enum class Half : std::uint8_t { none, left, right };
+  Half half = Half::none;  // of two lists of dimensions; n stands for the last n of the left and the first of the right
 };
 
 struct PythonRow {

@@ -81,6 +81,7 @@ PythonTarget look_up(Op op, Symbol target, const TargetInfo& info) {
   }
   const auto add = [&](std::string_view packet) {
     const Overloads& list = overload_list(Symbol(packet));
+    if (std::ranges::find(found.packets, Symbol(packet)) != found.packets.end()) return;
     if (!list.empty()) found.packets.push_back(Symbol(packet));
     found.candidates.insert(found.candidates.end(), list.begin(), list.end());
   };

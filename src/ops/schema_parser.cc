@@ -85,7 +85,7 @@ class Parser {
       in_.fail("an argument name that is not taken");
     }
     argument.keyword_only = keyword_only;
-    if (in_.take("=")) argument.default_value = internal::read_default(in_, argument.type);
+    if (in_.take("=")) argument.default_value = in_full(argument.type, internal::read_default(in_, argument.type));
     schema.arguments.push_back(std::move(argument));
   }
 
@@ -150,6 +150,12 @@ class Parser {
     type.fixed_size = static_cast<std::uint8_t>(size);
     type.text += in_.since(start);
     return true;
+  }
+
+  /// A single number stands for a list of fixed size.
+  static Argument in_full(const SchemaType& type, Argument value) {
+    const bool one = type.fixed_size > 0 && !value.is_none() && !value.is_sequence();
+    return one ? Argument::list(std::vector<Argument>(type.fixed_size, value)) : value;
   }
 
   void read_base(SchemaType& type, int depth) {

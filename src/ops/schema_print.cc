@@ -73,6 +73,14 @@ void append_default(std::string& out, const Argument& value) {
   }
 }
 
+// One number for a list of fixed size whose elements are alike.
+const Argument& shortest(const SchemaType& type, const Argument& value) {
+  if (type.fixed_size < 2 || !value.is_sequence() || value.elements().size() != type.fixed_size) return value;
+  const ArgumentSpan elements = value.elements();
+  const bool alike = std::ranges::all_of(elements, [&](const Argument& each) { return each == elements[0]; });
+  return alike ? elements[0] : value;
+}
+
 void append_arguments(std::string& out, const OperatorSchema& schema) {
   bool first = true, keyword_only = false;
   const auto separate = [&] {
@@ -87,7 +95,7 @@ void append_arguments(std::string& out, const OperatorSchema& schema) {
     out.append(1, ' ').append(argument.name.view());
     if (!argument.default_value) continue;
     out += '=';
-    append_default(out, *argument.default_value);
+    append_default(out, shortest(argument.type, *argument.default_value));
   }
   if (schema.varargs) {
     separate();

@@ -1,5 +1,7 @@
 // A literal loses something on its way through a Value (a dtype becomes an int, a tuple of ints a list), so an argument
 // that an override passes on as it was fetched is written as the old node has it.
+
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/retrace/transformer.h>
 
 namespace fx {
@@ -84,7 +86,7 @@ Value Transformer::get_attr(const Target& target, const Args& args, const Kwargs
 
 Value Transformer::call_function(const Target& target, const Args& args, const Kwargs& kwargs) {
   // An override may have replaced a node of several results by a tuple of proxies: then there is something to take.
-  const bool known_tuple = target == "operator.getitem" && args.size() == 2 && args[0].isTuple();
+  const bool known_tuple = target == python::kGetItem && args.size() == 2 && args[0].isTuple();
   if (known_tuple) return Interpreter::call_function(target, args, kwargs);
   return proxy(emit(Op::call_function, target, args, kwargs));
 }

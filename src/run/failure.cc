@@ -1,5 +1,6 @@
 #include <fxgraph/run/failure.h>
 
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/print.h>
 
@@ -8,8 +9,7 @@ namespace fx::internal {
 void fail(const std::string& message) { throw Error(ErrorKind::execution, message); }
 
 bool has_own_words(const Node& node) {
-  static const Symbol kAssert("torch._assert");
-  return node.target() == kAssert && node.args().size() > 1 && node.arg(1).is_string();
+  return node.target() == python::kAssert && node.args().size() > 1 && node.arg(1).is_string();
 }
 
 std::string failure_text(const Node& node, const std::string& call, const std::string& cause) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fxgraph/ir/argument.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::internal {
@@ -29,8 +30,7 @@ std::string part(const std::string& name, const Argument& key) { return name + "
 // Empty for what is no input and no part of one.
 std::string path_of(const Node& node) {
   if (node.is(Op::placeholder)) return node.target().str();
-  static const Symbol kGetItem("operator.getitem");
-  if (node.target() != kGetItem || node.args().size() != 2 || !node.arg(0).is_node()) return {};
+  if (node.target() != python::kGetItem || node.args().size() != 2 || !node.arg(0).is_node()) return {};
   if (!node.arg(1).is_int() && !node.arg(1).is_string()) return {};
   const std::string whole = path_of(node.arg(0).node());
   return whole.empty() ? whole : part(whole, node.arg(1));

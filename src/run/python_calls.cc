@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/run/failure.h>
 #include <fxgraph/run/int_pow.h>
 #include <fxgraph/run/nested_graph.h>
@@ -183,8 +184,16 @@ at::Scalar number_of(const IValue& value) {
   return value.isBool() ? at::Scalar(static_cast<std::int64_t>(value.toBool())) : value.toScalar();
 }
 
-// Of two ints: operators of LibTorch give a float, or round.
-IValue python_pow(Args& args) { return internal::int_pow(number_of(args[0]).toLong(), number_of(args[1]).toLong()); }
+// Operators of LibTorch give a float of two ints, or round, and no number of a root of what is negative.
+IValue python_pow(Args& args) {
+  const at::Scalar a = number_of(args[0]), b = number_of(args[1]);
+  if (a.isIntegral(false) && b.isIntegral(false)) return internal::int_pow(a.toLong(), b.toLong());
+  if (a.isComplex() || b.isComplex()) return std::pow(a.toComplexDouble(), b.toComplexDouble());
+  const double base = a.toDouble(), power = b.toDouble();
+  if (base == 0 && power < 0) fail("0.0 cannot be raised to a negative power");
+  if (base >= 0 || std::floor(power) == power || !std::isfinite(base)) return std::pow(base, power);
+  return std::pow(c10::complex<double>(base), c10::complex<double>(power));
+}
 
 // Of floats, as Python defines it by the remainder: 1.0 // 0.1 is 9.0.
 IValue python_floordiv(Args& args) {
@@ -314,7 +323,7 @@ IValue PythonFunction::call(Args& args) const {
 
 const PythonFunction* find_python_function(Op op, Symbol target) {
   const bool method = op == Op::call_method;
-  const Symbol name = method ? Symbol::find("." + target.str()) : canonical_target(target);
+  const Symbol name = Symbol::find(internal::python_name(op, target));
   const auto found = name.empty() ? function_index().end() : function_index().find(name);
   return found == function_index().end() || (name.view().front() == '.') != method ? nullptr : found->second;
 }

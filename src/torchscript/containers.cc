@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/importer.h>
 
@@ -62,7 +63,7 @@ void Importer::unpack(const JitNode& node, Frame& frame) {
   if (node.kind() == torch::jit::prim::ListUnpack) assert_length(node, frame, whole);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i]->hasUses()) continue;
-    Node& element = emit_call(node, frame, "operator.getitem",
+    Node& element = emit_call(node, frame, python::kGetItem,
                               {to_argument(whole, nullptr, node, frame), Argument(static_cast<std::int64_t>(i))});
     set(node, frame, AbstractValue::of_node(element, outputs[i]->type()), i);
   }
@@ -108,8 +109,7 @@ void Importer::tuple_slice(const JitNode& node, Frame& frame) {
     if (whole.is_tuple()) {
       parts.push_back(whole.elements->values.at(static_cast<std::size_t>(i)));
     } else {
-      Node& element =
-          emit_call(node, frame, "operator.getitem", {to_argument(whole, nullptr, node, frame), Argument(i)});
+      Node& element = emit_call(node, frame, python::kGetItem, {to_argument(whole, nullptr, node, frame), Argument(i)});
       parts.push_back(AbstractValue::of_node(element, whole.type->containedTypes().at(static_cast<std::size_t>(i))));
     }
   }

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/importer.h>
@@ -173,7 +174,7 @@ std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, c
   }
   if (examples_->hangs_on_data(asked))
     refuse(node, frame, "control flow that hangs on the elements of a tensor cannot become a graph");
-  if (!found->isBool() && !found->isInt()) return std::nullopt;
+  if (!found->isBool() && !found->isInt() && !found->isDouble()) return std::nullopt;
   const c10::IValue known = *found;  // nodes that are made here move it
   const std::string line = source_line(node);
   const SourceLocation place = location_of(node);
@@ -184,7 +185,8 @@ std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, c
   if (known.isBool()) {
     emit_assert(node, frame, asked, known.toBool(), reason);
   } else {
-    Node& same = emit_call(node, frame, "aten::eq.int", {Argument(asked), Argument(known.toInt())});
+    const char* const equal = known.isInt() ? "aten::eq.int" : "aten::eq.float";
+    Node& same = emit_call(node, frame, equal, {Argument(asked), *fx::to_argument(known)});
     emit_assert(node, frame, same, true, reason);
   }
   return known;
@@ -215,7 +217,7 @@ bool Importer::assert_instead(const JitNode& node, Frame& frame, Node& condition
 void Importer::emit_assert(const JitNode& node, Frame& frame, Node& condition, bool expected,
                            const std::string& message) {
   Node& holds = expected ? condition : negate(node, frame, condition);
-  emit_call(node, frame, "torch._assert", {Argument(holds), Argument(message)});
+  emit_call(node, frame, python::kAssert, {Argument(holds), Argument(message)});
 }
 
 Node& Importer::negate(const JitNode& node, Frame& frame, Node& condition) {

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -55,8 +56,8 @@ void Importer::annotate(Node& made, const JitNode& node, const Frame& frame) {
   if (place.known()) made.meta().set(meta_key::kStackTrace, place.str());
 }
 
-Node& Importer::emit_call(const JitNode& node, Frame& frame, const std::string& target,
-                          const std::vector<Argument>& args, const std::vector<NamedArgument>& kwargs) {
+Node& Importer::emit_call(const JitNode& node, Frame& frame, Symbol target, const std::vector<Argument>& args,
+                          const std::vector<NamedArgument>& kwargs) {
   Node& made = graph.call_function(target, args, kwargs);
   annotate(made, node, frame);
   if (examples_) examples_->run(made);
@@ -125,8 +126,7 @@ void Importer::emit(const JitNode& node, Frame& frame) {
   if (outputs.size() == 1) return set(node, frame, AbstractValue::of_node(made, outputs[0]->type()));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i]->hasUses()) continue;
-    Node& element =
-        emit_call(node, frame, "operator.getitem", {Argument(made), Argument(static_cast<std::int64_t>(i))});
+    Node& element = emit_call(node, frame, python::kGetItem, {Argument(made), Argument(static_cast<std::int64_t>(i))});
     set(node, frame, AbstractValue::of_node(element, outputs[i]->type()), i);
   }
 }
@@ -157,7 +157,7 @@ bool Importer::emit_convolution(const JitNode& node, Frame& frame) {
 
 void Importer::emit_item(const JitNode& node, Frame& frame, const AbstractValue& container,
                          const AbstractValue& index) {
-  Node& element = emit_call(node, frame, "operator.getitem",
+  Node& element = emit_call(node, frame, python::kGetItem,
                             {to_argument(container, nullptr, node, frame), to_argument(index, nullptr, node, frame)});
   set(node, frame, AbstractValue::of_node(element, node.output()->type()));
 }

@@ -10,6 +10,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/torchscript/source.h>
@@ -39,6 +40,37 @@ bool holds_tensor(const c10::IValue& value) {
   if (!value.isGenericDict()) return value.isObject();
   const c10::Dict<c10::IValue, c10::IValue> dict = value.toGenericDict();
   return std::any_of(dict.begin(), dict.end(), [](const auto& item) { return holds_tensor(item.value()); });
+}
+
+c10::IValue run_plainly(torch::jit::Module& model, const std::string& method, const std::vector<c10::IValue>& inputs) {
+  const internal::KeepRandomState random;
+  const at::NoGradGuard no_grad;
+  const torch::jit::GraphOptimizerEnabledGuard plain(false);  // else the run would specialise the file's functions
+  torch::jit::Stack stack;
+  for (const c10::IValue& input : inputs) stack.push_back(input.deepcopy());
+  return model.get_method(method)(std::move(stack));
+}
+
+bool is_equal(const c10::IValue& a, const c10::IValue& b) {
+  const auto all_equal = [](const auto& left, const auto& right) {
+    return std::equal(left.begin(), left.end(), right.begin(), right.end(), is_equal);
+  };
+  if (a.isTensor() && b.isTensor()) {
+    const at::Tensor &left = a.toTensor(), &right = b.toTensor();
+    if (!left.defined() || !right.defined()) return left.defined() == right.defined();
+    return left.scalar_type() == right.scalar_type() && left.sizes() == right.sizes() && left.equal(right);
+  }
+  if (a.isList() && b.isList()) return all_equal(a.toListRef(), b.toListRef());
+  if (a.isTuple() && b.isTuple()) return all_equal(a.toTupleRef().elements(), b.toTupleRef().elements());
+  if (a.isObject() && b.isObject())
+    return a.toObjectRef().type() == b.toObjectRef().type() &&
+           all_equal(a.toObjectRef().slots(), b.toObjectRef().slots());
+  if (!a.isGenericDict() || !b.isGenericDict()) return a == b;
+  const auto left = a.toGenericDict(), right = b.toGenericDict();
+  return left.size() == right.size() && std::all_of(left.begin(), left.end(), [&](const auto& item) {
+           const auto found = right.find(item.key());
+           return found != right.end() && is_equal(item.value(), found->value());
+         });
 }
 
 }  // namespace
@@ -90,7 +122,7 @@ bool Examples::writes_parameters(const Node& node) const {
 
 void Examples::run(const Node& node) {
   keep(node, [&]() -> std::optional<c10::IValue> {
-    if (node.target() == "torch._assert" || writes_parameters(node)) return std::nullopt;
+    if (node.target() == python::kAssert || writes_parameters(node)) return std::nullopt;
     const auto value_of = [&](Node& input) { return *at(input).value; };
     CallValues values;
     for (const Argument& arg : node.args()) values.args.push_back(to_ivalue(arg, nullptr, value_of));
@@ -109,6 +141,18 @@ void Examples::run_leaf(const Node& node, const torch::jit::Module& leaf, const 
     torch::jit::Module called = leaf.attr("training", false).toBool() ? leaf.deepcopy() : leaf;
     return called.get_method(method)(std::move(inputs));
   });
+}
+
+bool is_settled_by_one_call(const torch::jit::Module& model, const std::string& method,
+                            const std::vector<c10::IValue>& inputs) {
+  try {
+    torch::jit::Module called = model.deepcopy();
+    const c10::IValue first = run_plainly(called, method, inputs).deepcopy();
+    const torch::jit::Module between = called.deepcopy();
+    return is_equal(run_plainly(called, method, inputs), first) && is_equal(called._ivalue(), between._ivalue());
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 }  // namespace fx::torchscript

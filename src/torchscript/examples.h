@@ -56,4 +56,9 @@ class Examples {
   internal::KeepRandomState random_;
 };
 
+/// True when a second call of the method at these inputs gives what the first gave, and leaves every attribute as the
+/// first left it: then so does every later one. Runs both, on copies of the model.
+bool is_settled_by_one_call(const torch::jit::Module& model, const std::string& method,
+                            const std::vector<c10::IValue>& inputs);
+
 }  // namespace fx::torchscript

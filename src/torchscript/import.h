@@ -6,7 +6,8 @@
 // file decides are taken. `if condition: raise` with a condition that only data decides becomes `torch._assert`. Other
 // control flow that depends on data is Error(unsupported), which names the Python source line and shows it. With
 // examples (LoadOptions::examples) only what hangs on the elements of tensors is. What forward sets on its module,
-// no parameter or buffer, before it reads it is a value of the call.
+// no parameter or buffer, before it reads it is a value of the call. With examples so is a state that the first call
+// makes, when a second one leaves it alone and gives the same: the numbers in it are asserted.
 //
 // What the training flag says when the file is loaded is folded into the graph; leaves keep both of their modes. A file
 // of fxgraph's whose program holds for one mode gives a GraphModule that refuses the other, as the one that was saved.

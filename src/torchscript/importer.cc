@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/file_mode.h>
@@ -63,7 +64,12 @@ void Importer::import_model(const torch::jit::Module& model) {
   self.type = model.type();
   self.object = std::make_shared<ObjectRef>(ObjectRef{model._ivalue(), ""});
   Values args{self};
-  if (!options_.examples.empty()) examples_ = std::make_unique<Examples>(graph);
+  if (!options_.examples.empty()) {
+    examples_ = std::make_unique<Examples>(graph);
+    settles_ = [this, model, method = method->name()] {
+      return is_settled_by_one_call(model, method, options_.examples);
+    };
+  }
   import_inputs(method->function().getSchema(), args);
   const AbstractValue result = call(method->function(), std::move(args), "", 0);
   const auto& body = *torch::jit::toGraphFunction(method->function()).graph();
@@ -98,7 +104,7 @@ void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
     if (!examples_->value(input)->isNone()) continue;
     // What is absent is absent for all that the file does with it.
     Node& absent = graph.call_function("aten::__is__", {Argument(input), Argument()});
-    graph.call_function("torch._assert", {Argument(absent), Argument("the program was read for inputs at which `" +
+    graph.call_function(python::kAssert, {Argument(absent), Argument("the program was read for inputs at which `" +
                                                                      parameter.name() + "` is None")});
     args.back() = AbstractValue::of_constant(c10::IValue(), parameter.type());
   }

@@ -8,6 +8,7 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -83,7 +84,7 @@ class Importer {
 
   // emit.cc: nodes of the new graph
   void emit(const JitNode& node, Frame& frame);
-  Node& emit_call(const JitNode& node, Frame& frame, const std::string& target, const std::vector<Argument>& args,
+  Node& emit_call(const JitNode& node, Frame& frame, Symbol target, const std::vector<Argument>& args,
                   const std::vector<NamedArgument>& kwargs = {});
   bool emit_convolution(const JitNode& node, Frame& frame);
   void emit_item(const JitNode& node, Frame& frame, const AbstractValue& container, const AbstractValue& index);
@@ -130,6 +131,8 @@ class Importer {
   bool emit_own_operator(const JitNode& node, Frame& frame, const torch::jit::Function& function, const Values& args);
   bool check_batch_size(const JitNode& node, Frame& frame, const Values& args);
   bool is_same_at_examples(const AbstractValue& a, const AbstractValue& b) const;
+  bool settle(const JitNode& node, Frame& frame, AbstractValue& value);
+  bool hangs_on_inputs(const Node& node) const;
   bool holds_attribute(const Node* node, const std::string& path) const;
 
   // leaves.cc: modules that stay calls
@@ -186,6 +189,8 @@ class Importer {
   std::size_t num_constants_ = 0;
   std::unordered_map<std::string, std::size_t> leaf_index_;
   std::unique_ptr<Examples> examples_;
+  std::function<bool()> settles_;  ///< is_settled_by_one_call, of the file at the examples
+  std::optional<bool> is_settled_;
   std::unordered_set<std::string> decided_;  ///< what is asserted already; look-up only
 };
 

@@ -9,7 +9,9 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call_on_kinds.h>
+#include <fxgraph/ops/element.h>
 #include <fxgraph/ops/python_names.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/call_target.h>
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/value.h>
@@ -126,11 +128,12 @@ class MethodBuilder {
   // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   Value* call_function(const Node& node) {
-    if (node.target() == "operator.getitem" && node.args().size() == 2)
-      return build_getitem(*built_, value_of(node.arg(0), nullptr), node.arg(1),
+    const std::optional<Element> taken = taken_element(node);
+    if (taken || (node.target() == python::kGetItem && node.args().size() == 2))
+      return build_getitem(*built_, value_of(node.arg(0), nullptr), taken ? Argument(taken->index) : node.arg(1),
                            [this](Node& input) { return values_[input]; });
-    if (node.target() == "torch._assert") return assertion(node);
-    if (node.target() == "builtins.len" && node.args().size() == 1) return length(node);
+    if (node.target() == python::kAssert) return assertion(node);
+    if (node.target() == python::kLength && node.args().size() == 1) return length(node);
     const NamedValueOf value_of = [this](const Argument& value) { return named({}, value, nullptr); };
     if (Value* called = build_nested_call(*built_, node.target(), node.args(), value_of)) return called;
     if (Value* power = build_int_pow(*built_, node, value_of)) return power;

@@ -2,6 +2,8 @@
 #include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
+#include <ranges>
+#include <unordered_set>
 
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/run/operators.h>
@@ -91,9 +93,39 @@ bool Importer::is_same_at_examples(const AbstractValue& a, const AbstractValue& 
                     [this](const auto& one, const auto& other) { return is_same_at_examples(one, other); });
 }
 
+bool Importer::hangs_on_inputs(const Node& node) const {
+  std::vector<const Node*> open = {&node};
+  std::unordered_set<const Node*> seen;
+  while (!open.empty()) {
+    const Node& next = *open.back();
+    open.pop_back();
+    if (next.is(Op::placeholder)) return true;
+    next.for_each_input([&](const Node& input) {
+      if (seen.insert(&input).second) open.push_back(&input);
+    });
+  }
+  return false;
+}
+
+// What a call makes where it finds nothing, and later calls find: numbers are asserted to be what they are at the
+// examples, so that it does not matter which call made them. False for what hangs on the inputs in other ways.
+bool Importer::settle(const JitNode& node, Frame& frame, AbstractValue& value) {
+  const auto all_settle = [&](auto&& values) {
+    return std::ranges::all_of(values, [&](AbstractValue& each) { return settle(node, frame, each); });
+  };
+  if (value.is_constant()) return true;
+  if (value.is_container()) return all_settle(value.elements->values);
+  if (value.kind == Kind::local_object) return all_settle(std::views::values(value.local->attributes));
+  if (!value.is_node() || examples_->hangs_on_data(*value.node)) return false;
+  const c10::IValue* known = examples_->value(*value.node);
+  if (!known || !(known->isInt() || known->isDouble() || known->isBool())) return !hangs_on_inputs(*value.node);
+  value = AbstractValue::of_constant(*decide(node, frame, value), value.type);
+  return true;
+}
+
 void Importer::set_attribute(const JitNode& node, Frame& frame) {
   const AbstractValue owner = value_of(node.inputs()[0], frame);
-  const AbstractValue value = value_of(node.inputs()[1], frame);
+  AbstractValue value = value_of(node.inputs()[1], frame);
   const std::string& name = node.s(torch::jit::attr::name);
   if (owner.kind == Kind::local_object) {
     owner.local->attributes[name] = value;
@@ -113,8 +145,13 @@ void Importer::set_attribute(const JitNode& node, Frame& frame) {
     const c10::ClassTypePtr type = owner.object->object->type();
     const bool state = slot && (type->is_parameter(*slot) || type->is_buffer(*slot));
     const bool stays = slot && examples_ && is_same_at_examples(attribute_value(*owner.object, name, *slot), value);
-    if (slot && !state && !inside_leaf_ && (stays || !read_attributes_.contains(path))) {
-      set_attributes_[path] = value;
+    bool own = slot && !state && !inside_leaf_ && (stays || !read_attributes_.contains(path));
+    if (slot && !state && !inside_leaf_ && !own && settles_) {
+      if (!is_settled_) is_settled_ = settles_();
+      own = *is_settled_ && settle(node, frame, value);
+    }
+    if (own) {
+      set_attributes_[path] = std::move(value);
       return;
     }
   }

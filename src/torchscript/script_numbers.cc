@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <string>
 
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/reflected.h>
@@ -100,7 +101,7 @@ Value* as_wanted(jit::Graph& graph, Value* value, const c10::TypePtr& type) {
 
 Value* build_int_pow(jit::Graph& graph, const Node& node, const NamedValueOf& value_of) {
   const bool of_torch = node.target() == "aten::pow.int_to_int";
-  if (!of_torch && node.target() != "operator.pow" && node.target() != "operator.ipow") return nullptr;
+  if (!of_torch && node.target() != python::kPow && node.target() != python::kInPlacePow) return nullptr;
   if (node.args().size() != 2) return nullptr;
   Value *base = value_of(node.arg(0)).value(graph), *exponent = value_of(node.arg(1)).value(graph);
   if (!is_int(base) || !is_int(exponent)) return nullptr;

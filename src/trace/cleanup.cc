@@ -1,11 +1,12 @@
+
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/trace/cleanup.h>
 
 namespace fx::internal {
 
 void erase_unused_getitems(Graph& graph, const std::unordered_set<const Node*>& kept) {
-  static const Symbol kGetItem("operator.getitem");
   for (Node& node : graph.nodes().reversed()) {
-    if (node.is(Op::call_function) && node.target() == kGetItem && !node.has_users() && !kept.contains(&node))
+    if (node.is(Op::call_function) && node.target() == python::kGetItem && !node.has_users() && !kept.contains(&node))
       graph.erase_node(node);
   }
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/trace/input_assertions.h>
 #include <fxgraph/trace/size_writer.h>
 
@@ -117,7 +118,6 @@ void Generaliser::write_ranks() {
 // `chunk` makes fewer parts of little than it is asked for, `split` more of much: where sizes vary that are taken
 // apart, the graph says how many parts it takes.
 void Generaliser::write_lengths() {
-  static const Symbol kLength("builtins.len"), kEqual("operator.eq"), kAssert("torch._assert");
   static const std::set<Symbol> kCounted = {Symbol("aten::chunk"), Symbol("aten::unsafe_chunk"),
                                             Symbol("aten::split.Tensor"), Symbol("aten::unsafe_split.Tensor")};
   for (std::uint32_t call = 0; call < program_.log.size(); ++call) {
@@ -134,10 +134,11 @@ void Generaliser::write_lengths() {
     if (!varies) continue;
     const auto at = graph_.inserting_after(*each.node);
     const auto count = static_cast<std::int64_t>(each.list_length);
-    Node& length = graph_.call_function(kLength, {Argument(each.node)});
-    Node& equal = graph_.call_function(kEqual, {Argument(length), count});
-    graph_.call_function(kAssert, {Argument(equal), Argument("%" + each.node->name() + " must be of " +
-                                                             std::to_string(count) + " parts, as for the example")});
+    Node& length = graph_.call_function(python::kLength, {Argument(each.node)});
+    Node& equal = graph_.call_function(python::kEqual, {Argument(length), count});
+    graph_.call_function(python::kAssert,
+                         {Argument(equal), Argument("%" + each.node->name() + " must be of " + std::to_string(count) +
+                                                    " parts, as for the example")});
   }
 }
 

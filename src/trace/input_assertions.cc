@@ -1,3 +1,5 @@
+
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/trace/input_assertions.h>
 
 namespace fx::internal {
@@ -19,26 +21,25 @@ std::pair<Node*, std::string> path_of(Node& part) {
 }
 
 void assert_given(Graph& graph, Node& part) {
-  static const Symbol kIsNot("operator.is_not"), kAssert("torch._assert");
   const auto [input, path] = path_of(part);
   // Where types say that it is given nobody asks.
   if (input == &part) part.meta().set(meta_key::kType, std::string("typing.Optional[torch.Tensor]"));
   const auto at = graph.inserting_after(last_placeholder_from(part));
-  Node& holds = graph.call_function(kIsNot, {Argument(part), Argument()});
-  graph.call_function(
-      kAssert, {Argument(holds), Argument(input->name() + path + " was given in the example and must not be None")});
+  Node& holds = graph.call_function(python::kIsNot, {Argument(part), Argument()});
+  graph.call_function(python::kAssert, {Argument(holds), Argument(input->name() + path +
+                                                                  " was given in the example and must not be None")});
 }
 
 void assert_of_input(Graph& graph, const BoundTensor& input, Symbol question, const Argument& answer,
                      const std::string& message, const std::vector<Argument>& order) {
-  static const Symbol kEqual("operator.eq"), kAssert("torch._assert"), kPermute("aten::permute");
+  static const Symbol kPermute("aten::permute");
   if (input.node->is_erased()) return;
   const auto at = graph.inserting_after(last_placeholder_from(*input.node));
   Argument of(*input.node);
   if (!order.empty()) of = Argument(graph.call_function(kPermute, {of, Argument::list(order)}));
   Node* holds = &graph.call_function(question, {of});
-  if (!answer.is_none()) holds = &graph.call_function(kEqual, {Argument(*holds), answer});
-  graph.call_function(kAssert, {Argument(*holds), Argument(message)});
+  if (!answer.is_none()) holds = &graph.call_function(python::kEqual, {Argument(*holds), answer});
+  graph.call_function(python::kAssert, {Argument(*holds), Argument(message)});
 }
 
 }  // namespace fx::internal

@@ -1,3 +1,5 @@
+
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/trace/leaf_matcher.h>
 
 namespace fx::internal {
@@ -36,8 +38,7 @@ bool LeafMatcher::fits(const Node& wanted, Node& candidate, const LeafMatch& mat
 
 // A result that the program does not take leaves no getitem.
 bool LeafMatcher::may_be_absent(const Node& wanted) {
-  static const Symbol kGetItem("operator.getitem");
-  return wanted.target() == kGetItem && wanted.num_users() == 1 && (*wanted.users().begin()).is(Op::output);
+  return wanted.target() == python::kGetItem && wanted.num_users() == 1 && (*wanted.users().begin()).is(Op::output);
 }
 
 Node* LeafMatcher::find_call(const Node& wanted, LeafMatch& match) {

@@ -9,6 +9,7 @@
 
 #include <fxgraph/ir/graph_order.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/trace/cleanup.h>
 #include <fxgraph/trace/generic_body.h>
@@ -179,12 +180,11 @@ std::vector<Node*> Raiser::outer_inputs(const Leaf& leaf, Node& first) const {
 // The operators of one call of forward run one after the other: what is mixed with others was written out by hand, and
 // those others may write what the call reads. getitem and get_attr nodes, which compute nothing, may stand between.
 bool Raiser::is_one_stretch(const LeafMatch& match) {
-  static const Symbol kGetItem("operator.getitem");
   auto claimed = match.claimed.begin();
   for (const Node* node = *claimed; claimed != match.claimed.end(); node = node->next()) {
     if (node == *claimed) {
       ++claimed;
-    } else if (!node->is(Op::get_attr) && node->target() != kGetItem) {
+    } else if (!node->is(Op::get_attr) && node->target() != python::kGetItem) {
       return false;
     }
   }
@@ -216,12 +216,11 @@ void Raiser::connect(const Argument& result, Node& value, const LeafMatch& match
     }
     return;
   }
-  static const Symbol kGetItem("operator.getitem");
   const ArgumentSpan parts = result.elements();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     bool taken = false;
     for_each_node(parts[i], [&](Node& node) { taken |= match.image[node] != nullptr; });
-    if (taken) connect(parts[i], graph_.call_function(kGetItem, {value, static_cast<std::int64_t>(i)}), match);
+    if (taken) connect(parts[i], graph_.call_function(python::kGetItem, {value, static_cast<std::int64_t>(i)}), match);
   }
 }
 

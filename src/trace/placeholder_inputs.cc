@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/example_note.h>
 #include <fxgraph/trace/input_assertions.h>
@@ -98,29 +99,23 @@ Node& PlaceholderInputs::placeholder(const Argument* default_value, const std::s
 
 // A longer list or another dict is refused when the graph runs: what it has more would be lost.
 void PlaceholderInputs::assert_length(Node& container, std::size_t length) {
-  static const Symbol kLength("builtins.len");
-  static const Symbol kEqual("operator.eq");
-  static const Symbol kAssert("torch._assert");
   if (literals_ == Literals::holes) return;
-  Node& found = session().create_node(Op::call_function, kLength, {Argument(container)});
-  Node& check =
-      session().create_node(Op::call_function, kEqual, {Argument(found), Argument(static_cast<std::int64_t>(length))});
+  Node& found = session().create_node(Op::call_function, python::kLength, {Argument(container)});
+  Node& check = session().create_node(Op::call_function, python::kEqual,
+                                      {Argument(found), Argument(static_cast<std::int64_t>(length))});
   const std::string message = container.name() + " has been specialized to have " + std::to_string(length) +
                               " elements but got another number of them";
-  session().create_node(Op::call_function, kAssert, {Argument(check), Argument(message)});
+  session().create_node(Op::call_function, python::kAssert, {Argument(check), Argument(message)});
 }
 
 // As FX does for concrete_args: the graph holds for this value only, and says so when it runs.
 void PlaceholderInputs::specialise(Node& placeholder, const Argument& value) {
-  static const Symbol kEqual("operator.eq");
-  static const Symbol kIs("operator.is_");
-  static const Symbol kAssert("torch._assert");
-  Node& check =
-      session().create_node(Op::call_function, value.is_none() ? kIs : kEqual, {Argument(placeholder), value});
+  Node& check = session().create_node(Op::call_function, value.is_none() ? python::kIs : python::kEqual,
+                                      {Argument(placeholder), value});
   const auto [input, path] = path_of(placeholder);
   const std::string message =
       input->name() + path + " has been specialized to have value " + to_string(value) + " but got another value";
-  session().create_node(Op::call_function, kAssert, {Argument(check), Argument(message)});
+  session().create_node(Op::call_function, python::kAssert, {Argument(check), Argument(message)});
 }
 
 bool PlaceholderInputs::next(const Parameter& parameter, InputItem& item) {

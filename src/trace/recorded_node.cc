@@ -3,6 +3,7 @@
 #include <limits>
 
 #include <fxgraph/nn/torch_compat.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/trace/recorded_call.h>
@@ -149,14 +150,13 @@ std::optional<std::size_t> Session::Call::length_is_rank() {
 // Of little `chunk` makes fewer parts than it is asked for, and how much there is nobody has said.
 void Session::Call::assert_length(Node& node, std::size_t length) {
   static const Symbol kChunk("aten::chunk"), kUnsafeChunk("aten::unsafe_chunk");
-  static const Symbol kLength("builtins.len"), kEqual("operator.eq"), kAssert("torch._assert");
   if (record_.target != kChunk && record_.target != kUnsafeChunk) return;
   const auto wanted = static_cast<std::int64_t>(length);
-  Node& found = session_.create_node(Op::call_function, kLength, {Argument(node)});
-  Node& equal = session_.create_node(Op::call_function, kEqual, {Argument(found), Argument(wanted)});
+  Node& found = session_.create_node(Op::call_function, python::kLength, {Argument(node)});
+  Node& equal = session_.create_node(Op::call_function, python::kEqual, {Argument(found), Argument(wanted)});
   const std::string message = "%" + node.name() + " must be of " + std::to_string(wanted) +
                               " parts, as many as it was asked for: trace with examples of the sizes that you need";
-  session_.create_node(Op::call_function, kAssert, {Argument(equal), Argument(message)});
+  session_.create_node(Op::call_function, python::kAssert, {Argument(equal), Argument(message)});
 }
 
 IValue Session::Call::list_result(Node& node, const IValue* value) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fxgraph/nn/torch_compat.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/trace/caller.h>
@@ -262,8 +263,6 @@ void Session::Call::answer_without_node() {
 
 // A number that no input decides is known; one that a parameter decides is asserted, as literals are.
 std::optional<IValue> Session::Call::known_number() {
-  static const Symbol kEqual("operator.eq");
-  static const Symbol kAssert("torch._assert");
   if (record_.draws_random_numbers) return std::nullopt;
   std::vector<const Node*> nodes;
   std::vector<std::size_t> places;
@@ -289,12 +288,12 @@ std::optional<IValue> Session::Call::known_number() {
   std::vector<Argument> args;
   for (std::size_t i = 0; i < record_.arguments.size(); ++i) args.push_back(argument(i));
   Node& question = session_.create_node(Op::call_function, record_.target, args);
-  Node& equal = session_.create_node(Op::call_function, kEqual, {Argument(question), *number});
+  Node& equal = session_.create_node(Op::call_function, python::kEqual, {Argument(question), *number});
   const std::string message =
       call_name(record_.target) +
       (known->of_attribute ? " of a parameter or buffer was " : " of a tensor that the program keeps was ") +
       to_string(*number) + " when this was traced, and the graph holds for that value only";
-  session_.create_node(Op::call_function, kAssert, {Argument(equal), Argument(message)});
+  session_.create_node(Op::call_function, python::kAssert, {Argument(equal), Argument(message)});
   return value;
 }
 

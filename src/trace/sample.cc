@@ -1,3 +1,4 @@
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/trace/same_program.h>
 #include <fxgraph/trace/sample.h>
 
@@ -224,8 +225,7 @@ void Sample::making(const TracedCall& call) {
   if (arguments.size() != call.arguments.size()) differs(call.target.str() + " has another number of arguments");
   leaf_ = 0;
   // What an assertion says names its input, and nodes of samples have no names.
-  static const Symbol kAssert("torch._assert");
-  const std::size_t count = call.target == kAssert ? 1 : arguments.size();
+  const std::size_t count = call.target == python::kAssert ? 1 : arguments.size();
   for (std::size_t i = 0; i < count; ++i) compare(arguments[i], call.arguments[i]);
 }
 

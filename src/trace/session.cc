@@ -1,6 +1,7 @@
 #include <fxgraph/trace/session.h>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/trace/tensor_memory.h>
 #include <fxgraph/trace/trace_error.h>
@@ -282,8 +283,7 @@ void Session::reshape(const at::Tensor& tensor, at::Tensor value) {
 }
 
 Node& Session::getitem(Node& node, const Argument& index) {
-  static const Symbol kGetItem("operator.getitem");
-  return create_node(Op::call_function, kGetItem, {Argument(node), index});
+  return create_node(Op::call_function, python::kGetItem, {Argument(node), index});
 }
 
 Shapes Session::shapes(const Graph& graph) const {

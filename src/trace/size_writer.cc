@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/size_report.h>
 
@@ -11,20 +12,18 @@ namespace fx::internal {
 namespace {
 
 Symbol target_of(SizeOp op) {
-  static const Symbol kAdd("operator.add"), kSub("operator.sub"), kMul("operator.mul"), kFloorDiv("operator.floordiv"),
-      kMod("operator.mod"), kTrueDiv("operator.truediv"), kSqrt("math.sqrt"), kMin("prim::min.int"),
-      kMax("prim::max.int");
+  static const Symbol kMin("prim::min.int"), kMax("prim::max.int");
   switch (op) {
     case SizeOp::add:
-    case SizeOp::real_add: return kAdd;
-    case SizeOp::sub: return kSub;
-    case SizeOp::floordiv: return kFloorDiv;
-    case SizeOp::mod: return kMod;
-    case SizeOp::truediv: return kTrueDiv;
-    case SizeOp::sqrt: return kSqrt;
+    case SizeOp::real_add: return python::kAdd;
+    case SizeOp::sub: return python::kSub;
+    case SizeOp::floordiv: return python::kFloorDiv;
+    case SizeOp::mod: return python::kMod;
+    case SizeOp::truediv: return python::kTrueDiv;
+    case SizeOp::sqrt: return python::kSqrt;
     case SizeOp::min: return kMin;
     case SizeOp::max: return kMax;
-    default: return kMul;
+    default: return python::kMul;
   }
 }
 
@@ -209,10 +208,10 @@ class SizeAssertions {
     return tie.build<Argument>([this](std::uint32_t group) { return Argument(size(first_of(group))); },
                                [](std::int64_t number) { return Argument(number); },
                                [this](SizeTie::Op op, const Argument& a, const Argument& b) {
-                                 const char* const target = op == SizeTie::Op::add   ? "operator.add"
-                                                            : op == SizeTie::Op::sub ? "operator.sub"
-                                                            : op == SizeTie::Op::mul ? "operator.mul"
-                                                                                     : "operator.floordiv";
+                                 const Symbol target = op == SizeTie::Op::add   ? python::kAdd
+                                                       : op == SizeTie::Op::sub ? python::kSub
+                                                       : op == SizeTie::Op::mul ? python::kMul
+                                                                                : python::kFloorDiv;
                                  return Argument(graph_.call_function(target, {a, b}));
                                });
   }
@@ -225,10 +224,9 @@ class SizeAssertions {
     const std::string why = because(group);
     return why.empty() ? "" : ": " + why;
   }
-  void assert_that(const char* comparison, Node& size, const Argument& value, const std::string& message) const {
-    static const Symbol kAssert("torch._assert");
+  void assert_that(Symbol comparison, Node& size, const Argument& value, const std::string& message) const {
     Node& check = graph_.call_function(comparison, {Argument(size), value});
-    graph_.call_function(kAssert, {Argument(check), Argument(message)});
+    graph_.call_function(python::kAssert, {Argument(check), Argument(message)});
   }
 
   static bool is_tied(const SizeGroup& group) { return group.follows && !group.fixed; }
@@ -260,7 +258,7 @@ class SizeAssertions {
     const std::uint32_t first = group.dimensions.front();
     write_equal(group);
     Node& of = size(first);
-    assert_that("operator.eq", of, computed(*group.follows),
+    assert_that(python::kEqual, of, computed(*group.follows),
                 name(first) + " must be equal to " + expression(*group.follows) + reason(group));
   }
 
@@ -268,7 +266,7 @@ class SizeAssertions {
     const std::uint32_t first = group.dimensions.front();
     for (std::size_t i = 1; i < group.dimensions.size(); ++i) {
       const std::uint32_t other = group.dimensions[i];
-      assert_that("operator.eq", size(other), Argument(size(first)),
+      assert_that(python::kEqual, size(other), Argument(size(first)),
                   name(other) + " must be equal to " + name(first) + reason(group));
     }
   }
@@ -281,20 +279,20 @@ class SizeAssertions {
     if (!group.fixed) write_equal(group);
     if (group.fixed) {
       for (const std::uint32_t each : group.dimensions) {
-        assert_that("operator.eq", size(each), group.size,
+        assert_that(python::kEqual, size(each), group.size,
                     name(each) + " must be " + std::to_string(group.size) + reason);
       }
       return;
     }
     if (group.step != 1) {
-      Node& rest = graph_.call_function("operator.mod", {Argument(size(first)), group.step});
-      assert_that("operator.eq", rest, 0, holds + "a multiple of " + std::to_string(group.step) + reason);
+      Node& rest = graph_.call_function(python::kMod, {Argument(size(first)), group.step});
+      assert_that(python::kEqual, rest, 0, holds + "a multiple of " + std::to_string(group.step) + reason);
     }
     if (!group.below_said)
-      assert_that("operator.ge", size(first), group.lowest,
+      assert_that(python::kAtLeast, size(first), group.lowest,
                   holds + "at least " + std::to_string(group.lowest) + reason);
     if (!group.above_said)
-      assert_that("operator.le", size(first), group.highest,
+      assert_that(python::kAtMost, size(first), group.highest,
                   holds + "at most " + std::to_string(group.highest) + reason);
   }
 

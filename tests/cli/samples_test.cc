@@ -50,6 +50,17 @@ TEST(PickledSamples, WhatIsWrittenNamesNoClasses) {
   EXPECT_TRUE(elements[4].toBool());
 }
 
+// LibTorch's pickler forgets that a tensor is a conjugate, or negative, in name only.
+TEST(PickledSamples, ConjugatesAreWrittenInFull) {
+  const testing::ScratchFolder folder;
+  const torch::Tensor x = torch::complex(torch::ones({3}), torch::arange(3.0f));
+  const std::string file = (folder / "y.pt").string();
+  write_value(file, c10::ivalue::Tuple::create(x.conj(), torch::imag(x.conj())));
+  const std::vector<c10::IValue> again = read_inputs(file);
+  EXPECT_TRUE(again.at(0).toTensor().equal(x.conj()));
+  EXPECT_TRUE(again.at(1).toTensor().equal(-torch::arange(3.0f)));
+}
+
 /// What torch.save([tensor]) pickles, nested so deep in lists of one.
 void save_as_python(const std::string& file, const torch::Tensor& tensor, int depth) {
   std::string pickle = "\x80\x02"s;

@@ -173,6 +173,7 @@ TEST(Names, OneNameIsOneCall) {
           << first << second;
     }
   }
+  EXPECT_THAT(error_of([] { Pattern("aten::add(a: int, a: float)"); }), HasSubstr("stands for two different things"));
 }
 
 TEST(Copies, AndPathsLeadToNoLiteral) {
@@ -208,6 +209,7 @@ TEST(Matches, AreConvexWhereThatIsAskedFor) {
     options.convex = convex;
     EXPECT_EQ(fx::find(graph, pattern, options).size(), convex ? 0u : 1u);
     EXPECT_EQ(NodeMatcher(graph, pattern, options).matches(*graph.find("a")), !convex);
+    EXPECT_TRUE(NodeMatcher(graph, "aten::neg(x)", options).matches(*graph.find("a")));
   }
 }
 

@@ -51,7 +51,7 @@ TEST(Explain, LiteralsDefaultsAndLists) {
       "x w");
   EXPECT_EQ(why(graph, "aten::clamp(x, 0.0, 6.0)", "k"), "k: argument max: wants 6.0, found 6.5");
   EXPECT_EQ(why(graph, "aten::conv2d(x, w)", "c"),
-            "c: wants stride=1, its default, found [2, 2]; write ... to leave it open");
+            "c: wants stride=[1, 1], its default, found [2, 2]; write ... to leave it open");
   EXPECT_EQ(why(graph, "aten::cat([x, y, z], 1)", "d"),
             "d: wants 3 elements, found 2; write ... to leave the rest open");
   EXPECT_EQ(why(graph, "aten::cat([x, y], d: str)", "d"), "d: argument dim: wants a string, found 1");
@@ -117,7 +117,7 @@ TEST(NearMisses, SeveralObstaclesOfOnePlace) {
             "    l: argument self: wants aten::conv2d, found x (placeholder x)\n"
             "1 × 3 obstacles, the first place is k\n"
             "    k: argument max: wants 6.0, found 6.5\n"
-            "    k <- c: wants stride=1, its default, found [2, 2]; write ... to leave it open\n"
+            "    k <- c: wants stride=[1, 1], its default, found [2, 2]; write ... to leave it open\n"
             "    k <- c: c is used outside the match too, by output\n");
 }
 

@@ -1,5 +1,5 @@
 // Names in patterns that look like something else: numbers, bytes that are no text, the rest of a list.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <string>
 #include <utility>
@@ -27,6 +27,13 @@ TEST(PatternNames, NamesMayBeginWithADigit) {
 }
 
 /// Names of targets are bytes: one that is no UTF-8 is printed as an expression, which reads and finds it.
+TEST(PatternNames, TheRootMayHaveANameAsPrintingGives) {
+  const match::Expr shared = match::op("aten::neg", match::any());
+  const Pattern pattern(match::op("aten::mul.Tensor", shared, shared).name("_1"));
+  EXPECT_EQ(Pattern(pattern.str()).str(), pattern.str()) << pattern.str();
+  EXPECT_THAT(pattern.str(), ::testing::HasSubstr("_2"));
+}
+
 TEST(PatternNames, TargetsNeedNotBeUtf8) {
   const Graph graph = parse_graph(
       "graph(%x):\n    %y = call_function[target=\xe1ten::relu](args = (%x,), kwargs = {})\n    return %y\n");

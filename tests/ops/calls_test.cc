@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fxgraph/ops/element.h>
 #include "tests/support/night.h"
 #include "tests/support/random.h"
 #include "tests/support/random_graph.h"
@@ -46,6 +47,27 @@ TEST_F(CallOf, ArgumentsAreInTheOperatorsOrder) {
             "aten::grid_sampler(%x, %y, 0, 1, False, )");
 }
 
+TEST_F(CallOf, FunctionsOfPythonWithOrdersOfTheirOwn) {
+  EXPECT_EQ(function("torch.functional.norm", {x}), "aten::frobenius_norm.dim(%x, [], )");
+  EXPECT_EQ(function("torch.functional.norm", {x}, {{"p", 2}, {"dim", 1}}), "aten::norm.ScalarOpt_dim(%x, 2, [1], )");
+  EXPECT_EQ(function("torch.norm", {x, "nuc"}, {{"keepdim", true}}), "aten::nuclear_norm(%x, True, )");
+  EXPECT_EQ(of(Op::call_method, "norm", {x, 1}, {{"dtype", DType::float64}}),
+            "aten::norm.ScalarOpt_dim_dtype(%x, 1, [], False, dtype=torch.float64, )");
+  EXPECT_EQ(function("torch.functional.tensordot", {x, y}), "aten::tensordot(%x, %y, [-2, -1], [0, 1], )");
+  EXPECT_EQ(function("torch.tensordot", {x, y, Argument::tuple({Argument::list({1}), Argument::list({0})})}),
+            "aten::tensordot(%x, %y, [1], [0], )");
+  EXPECT_EQ(function("torch.functional.cdist", {x, y}, {{"compute_mode", "use_mm_for_euclid_dist"}}),
+            "aten::cdist(%x, %y, 2.0, 1, )");
+  EXPECT_EQ(function("torch.functional.atleast_2d", {x}), "aten::atleast_2d(%x, )");
+  EXPECT_EQ(function("torch.functional.atleast_2d", {x, y}), "aten::atleast_2d.Sequence([%x, %y], )");
+  EXPECT_EQ(function("torch.functional.stft", {x, 16}, {{"center", false}}),
+            "aten::stft.center(%x, 16, None, None, None, False, )");
+  EXPECT_EQ(function("torch.istft", {x, 16}), "aten::istft(%x, 16, )");
+  EXPECT_EQ(of(Op::call_method, "half", {x}, {{"memory_format", MemoryFormat{"channels_last"}}}),
+            "aten::to.dtype(%x, torch.float16, False, False, torch.channels_last, )");
+  EXPECT_EQ(of(Op::call_method, "half", {x}), "aten::to.dtype(%x, torch.float16, )");
+}
+
 TEST_F(CallOf, NumbersMayComeFirst) {
   EXPECT_EQ(function("torch.add", {x, 2, y}), "aten::add.Tensor(%x, %y, alpha=2, )");
   EXPECT_EQ(function("torch.addcmul", {x, 0.5, y, w}), "aten::addcmul(%x, %y, %w, value=0.5, )");
@@ -74,6 +96,29 @@ TEST_F(CallOf, NumbersAreKnownBehindMuchArithmetic) {
   EXPECT_TRUE(function("operator.sub", {*n, x}).starts_with("aten::rsub.Scalar(%x"));
   Node& pair = graph.call_function("operator.getitem", {graph.call_function("builtins.getattr", {x, "shape"}), 1});
   EXPECT_TRUE(function("torch.mul", {x, pair}).starts_with("aten::mul.Scalar(%x"));
+}
+
+TEST_F(CallOf, ListsAndNoModeAreOperatorsOfTheirOwn) {
+  EXPECT_EQ(function("torch.functional.split", {x, 2, 1}), "aten::split.Tensor(%x, 2, 1, )");
+  EXPECT_EQ(of(Op::call_method, "split", {x, Argument::list({1, 2})}), "aten::split_with_sizes(%x, [1, 2], )");
+  EXPECT_EQ(function("torch.div", {x, y}, {{"rounding_mode", Argument()}}), "aten::div.Tensor(%x, %y, )");
+  EXPECT_EQ(of(Op::call_method, "div", {x, y}, {{"rounding_mode", "floor"}}),
+            "aten::div.Tensor_mode(%x, %y, rounding_mode='floor', )");
+  EXPECT_EQ(function("operator.invert", {2}), "nothing") << "numbers are no tensors";
+  EXPECT_EQ(function("torch.nn.functional.interpolate", {x}, {{"scale_factor", 2.0}}),
+            "aten::__interpolate(%x, None, 2.0, )");
+}
+
+TEST(Elements, ResultsThatHaveNames) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& max = graph.call_function("torch.max", {x, 1});
+  const std::optional<Element> indices = taken_element(graph.call_function("builtins.getattr", {max, "indices"}));
+  ASSERT_TRUE(indices);
+  EXPECT_EQ(indices->index, 1);
+  EXPECT_EQ(indices->of, &max);
+  EXPECT_FALSE(taken_element(graph.call_function("builtins.getattr", {max, "shape"})));
+  EXPECT_FALSE(taken_element(graph.call_function("builtins.getattr", {x, "values"})));
 }
 
 TEST(CallOnKinds, TheKindsDecide) {
@@ -164,6 +209,23 @@ TEST(Calls, FollowEdits) {
       ASSERT_NO_FATAL_FAILURE(expect_equal(graph, calls, seed));
     }
   }
+}
+
+TEST(Calls, AnotherKindOfResultIsAnotherCallOfItsUsers) {
+  Graph graph;
+  Node& number = graph.placeholder("n");
+  number.meta().set(meta_key::kType, std::string("int"));
+  Node& tensor = graph.placeholder("t");
+  tensor.meta().set(meta_key::kType, std::string("Tensor"));
+  Node& product = graph.call_function("aten::mul", {number, 2});
+  Node& sum = graph.call_function("operator.add", {product, 1});
+  const Calls calls(graph);
+  EXPECT_EQ(text_of(calls[sum]), "aten::add.int(%mul, 1, )");
+  EXPECT_NE(calls.translated(sum), nullptr) << "worked out once";
+  product.update_arg(0, tensor);
+  EXPECT_EQ(text_of(calls[sum]), "aten::add.Scalar(%mul, 1, )");
+  product.update_arg(0, number);
+  EXPECT_EQ(text_of(calls[sum]), "aten::add.int(%mul, 1, )");
 }
 
 }  // namespace fx::calls_test

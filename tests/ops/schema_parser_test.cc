@@ -111,7 +111,7 @@ TEST(SchemaParser, ReadsEveryKindOfDefault) {
       {"str a='fro'", Argument("fro")},
       {"str a=\"\\\"\\'\\\\\\n\"", Argument("\"'\\\n")},
       {"int[] a=[]", Argument::list({})},
-      {"int[2] a=1", Argument(1)},
+      {"int[2] a=1", Argument::list({1, 1})},
       {"int[] a=[0, 1]", Argument::list({0, 1})},
       {"bool[2] a=[True, False]", Argument::list({true, false})},
       {"int a=Mean", Argument(1)},

@@ -221,6 +221,40 @@ TEST(AtExamplesOnly, WhatTheNextCallReadsIsRefused) {
   }
 }
 
+// What the first call makes of sizes, and later ones find, is asserted; a flag that changes nothing is none.
+TEST(AtExamplesOnly, WhatOneCallSettlesIsAProgram) {
+  const auto settling = [](const std::string& code) {
+    torch::jit::Module module(c10::QualifiedName("__torch__.mine.Settling"),
+                              std::make_shared<torch::jit::CompilationUnit>(), true);
+    module.register_attribute("training", c10::BoolType::get(), false);
+    module.register_attribute("scale", c10::OptionalType::create(c10::FloatType::get()), c10::IValue());
+    module.register_attribute("calls", c10::IntType::get(), 0);
+    module.define(code);
+    return module;
+  };
+  const auto scaled = from_torchscript(
+      settling("def forward(self, x):\n  s = self.scale\n  if s is None:\n    s = 8 / x.size(1)\n    self.scale = s\n"
+               "  return x * s\n"),
+      {.examples = {ones({3, 4})}});
+  EXPECT_TRUE(scaled->forward(torch::ones({5, 4})).equal(torch::full({5, 4}, 2.0f)));
+  EXPECT_THAT(testing::one_line_error_of([&] {
+                scaled->forward(torch::ones({3, 8}));
+              }),
+              HasSubstr("the program was read for inputs at which"))
+      << "the file's second call would scale by what the first found";
+  const auto warned =
+      from_torchscript(settling("def forward(self, x):\n  if self.calls == 0:\n    self.calls = 1\n  return x + 1\n"),
+                       {.examples = {ones({2})}});
+  EXPECT_TRUE(warned->forward(torch::zeros({2})).equal(torch::ones({2})));
+  for (const char* code :
+       {"def forward(self, x):\n  self.calls = self.calls + 1\n  return x * self.calls\n",
+        "def forward(self, x):\n  self.calls = self.calls + 1\n  return x\n",
+        "def forward(self, x):\n  if self.calls == 0:\n    self.calls = 1\n    x = x * 2\n  return x\n"}) {
+    EXPECT_THAT(testing::one_line_error_of([&] { from_torchscript(settling(code), {.examples = {ones({2})}}); }),
+                HasSubstr("setting attribute 'calls' while running cannot become a graph"));
+  }
+}
+
 TEST(AtExamplesOnly, ExamplesMustBeAsManyAsTheInputs) {
   const torch::jit::Module module = module_of("def forward(self, x, y):\n  return x + y\n");
   EXPECT_THAT(testing::one_line_error_of([&] { from_torchscript(module, {.examples = {ones({2})}}); }),

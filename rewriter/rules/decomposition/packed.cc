@@ -4,6 +4,7 @@
 // tensors is asked for. The tests of the group `lowering` come back through it.
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/packed_checks.h>
 #include <fxgraph/rewriter/rules/rules.h>
@@ -53,7 +54,7 @@ std::string own(std::string_view target) {
 /// The gates of fxgraph::packed_lstm, whose cell is last, in LibTorch's order.
 Node& cell_third(Rewriter& r, Node& gates) {
   Node& four = r.call_function("aten::chunk", {gates, 4});
-  const auto part = [&](std::int64_t i) { return Argument(r.call_function("operator.getitem", {four, i})); };
+  const auto part = [&](std::int64_t i) { return Argument(r.call_function(python::kGetItem, {four, i})); };
   return r.call_function("aten::cat", {Argument::list(std::vector<Argument>{part(0), part(1), part(3), part(2)})});
 }
 

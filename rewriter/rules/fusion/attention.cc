@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/type_conditions.h>
@@ -124,7 +125,7 @@ Node& attention(const Match& match, Rewriter& rewriter) {
   const double own = scale * std::sqrt(static_cast<double>(match.info("q")->sizes.back()));
   Node& query = std::abs(own - 1) < 1e-6 ? q : rewriter.call_function("aten::mul.Scalar", {q, own});
   Node& both = rewriter.call_function("aten::_scaled_dot_product_attention", {query, k, v, mask});
-  return rewriter.call_function("operator.getitem", {both, 0});
+  return rewriter.call_function(python::kGetItem, {both, 0});
 }
 
 std::vector<Rewrite> rewrites() {

@@ -1,5 +1,6 @@
 // Linear layers on one input become one, split afterwards: the projections of an attention to query, key and value.
 #include <fxgraph/ir/graph_order.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <ATen/ATen.h>
@@ -166,7 +167,7 @@ class LinearMerger {
     std::vector<Node*> pieces;
     for (std::size_t i = 0; i < group.size(); ++i) {
       pieces.push_back(
-          &rewriter_.call_function("operator.getitem", (std::vector<Argument>{parts, static_cast<std::int64_t>(i)})));
+          &rewriter_.call_function(python::kGetItem, (std::vector<Argument>{parts, static_cast<std::int64_t>(i)})));
       origin += (i ? ", " : ": ") + group[i].node().name();
     }
     for (Node* node : {&product, &parts}) node->meta().set(meta_key::kProvenance, origin);

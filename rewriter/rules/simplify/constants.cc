@@ -1,6 +1,7 @@
 // Constant folding: what can be computed from attributes and literals alone is computed now. Numbers that a trace has
 // stored as tensors become literals, which patterns can read.
 #include <fxgraph/ir/graph_order.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <ATen/ATen.h>
@@ -61,7 +62,7 @@ class ConstantFolding {
       any = true;
     });
     // Factories are small programs already, and empty() is whatever was there.
-    return all && any && (call_of(node) || node.is_call("operator.getitem"));
+    return all && any && (call_of(node) || node.is_call(python::kGetItem));
   }
 
   /// True when something that is not folded itself takes the value.

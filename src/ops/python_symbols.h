@@ -1,0 +1,18 @@
+// The functions of Python that programs are made of between their operators: parts of tuples, numbers, assertions.
+#pragma once
+
+#include <fxgraph/support/symbol.h>
+
+/// Python's spelling of each, as targets of Op::call_function.
+namespace fx::python {
+
+inline const Symbol kGetItem("operator.getitem"), kSetItem("operator.setitem"), kLength("builtins.len"),
+    kGetAttr("builtins.getattr");
+inline const Symbol kAssert("torch._assert");  ///< of a condition and a message
+inline const Symbol kAdd("operator.add"), kSub("operator.sub"), kMul("operator.mul"), kTrueDiv("operator.truediv"),
+    kFloorDiv("operator.floordiv"), kMod("operator.mod"), kPow("operator.pow"), kInPlacePow("operator.ipow"),
+    kSqrt("math.sqrt");
+inline const Symbol kEqual("operator.eq"), kGreater("operator.gt"), kAtLeast("operator.ge"), kAtMost("operator.le"),
+    kIs("operator.is_"), kIsNot("operator.is_not");
+
+}  // namespace fx::python
