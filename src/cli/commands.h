@@ -12,7 +12,7 @@ namespace fx::cli {
 struct ShowOptions {
   std::string file;
   std::string format = "table";
-  std::vector<std::string> inputs{};
+  InputOptions inputs{};
 };
 int show(const ShowOptions& options, Backend* backend);
 /// The values of --format, in the order of the help text.
@@ -20,6 +20,7 @@ std::vector<std::string> show_formats();
 
 struct LintOptions {
   std::string file;
+  InputOptions inputs{};
   std::vector<std::string> allowed;
   bool json = false;
 };
@@ -35,7 +36,7 @@ struct ReportOptions {
   bool formulas = false;  ///< what follows from the sizes that vary
   bool measure = false;   ///< beside the estimated cost, the time that each node takes
   int threads = 0;        ///< 0: as LibTorch has it
-  std::vector<std::string> inputs;
+  InputOptions inputs;
   std::string format = "text";
   std::string output;
   std::string baseline;      ///< a report in JSON to compare with
@@ -46,7 +47,7 @@ int report(const ReportOptions& options, Backend* backend);
 struct MatchOptions {
   std::string file;
   std::string pattern;
-  std::vector<std::string> inputs;
+  InputOptions inputs;
   std::vector<std::string> allowed;
   bool see_through = false;
   bool explain = false;
@@ -59,7 +60,7 @@ struct RewriteOptions {
   std::string pattern;
   std::string replacement;
   std::string output;
-  std::vector<std::string> inputs;
+  InputOptions inputs;
   std::vector<std::string> allowed;
   bool verify = false;
   bool allow_output_aliases = false;
@@ -70,6 +71,7 @@ int rewrite(const RewriteOptions& options, Backend* backend);
 struct DiffOptions {
   std::string before;
   std::string after;
+  InputOptions inputs{};
   bool json = false;
 };
 int diff(const DiffOptions& options, Backend* backend);
@@ -77,14 +79,14 @@ int diff(const DiffOptions& options, Backend* backend);
 struct DrawOptions {
   std::string file;
   std::string output;
-  std::vector<std::string> inputs{};
+  InputOptions inputs{};
 };
 int draw(const DrawOptions& options, Backend* backend);
 
 /// What patterns may ask of values and modules; the shapes, for these inputs, go to `shapes`. Throws
 /// Error(invalid_argument) when `pattern` asks for what is not known.
-FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& pattern,
-                          const std::vector<std::string>& inputs, Shapes& shapes);
+FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& pattern, const InputOptions& inputs,
+                          Shapes& shapes);
 
 /// The text of a pattern or replacement: the contents of the file of that name if there is one, else `pattern` itself.
 std::string read_pattern(const std::string& pattern);

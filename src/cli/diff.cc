@@ -50,8 +50,8 @@ std::vector<Difference> differences(const Graph& before, const Graph& after) {
 }  // namespace
 
 int diff(const DiffOptions& options, Backend* backend) {
-  const auto before = load_model(options.before, backend);
-  const auto after = load_model(options.after, backend);
+  const auto before = load_model(options.before, backend, options.inputs);
+  const auto after = load_model(options.after, backend, options.inputs);
   const std::vector<Difference> found = differences(before->graph(), after->graph());
   if (options.json) {
     nlohmann::ordered_json out = {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kTorchCommands = {"convert",  "run",   "optimize",
                                                             "quantize", "rules", "pipeline"};
-constexpr std::array<std::string_view, 4> kTorchOptions = {"--input", "--library", "--verify", "--version"};
+constexpr std::array<std::string_view, 5> kTorchOptions = {"--input", "--library", "--values", "--verify", "--version"};
 
 // A look at the words is enough: a needless hand-over costs half a second, never a wrong answer.
 bool needs_torch(int argc, char** argv) {

@@ -114,7 +114,8 @@ std::vector<std::string> words_for(const std::string& file, const std::string& o
   if (options.whole_batches) words.emplace_back("--whole-batches");
   if (!options.dtype.empty()) words.insert(words.end(), {"--dtype", options.dtype});
   if (options.threads) words.insert(words.end(), {"--threads", std::to_string(options.threads)});
-  for (const std::string& input : options.inputs) words.insert(words.end(), {"--input", input});
+  for (const std::string& input : options.inputs.shapes) words.insert(words.end(), {"--input", input});
+  if (!options.inputs.values.empty()) words.insert(words.end(), {"--values", options.inputs.values});
   if (options.verify) words.emplace_back("--verify");
   if (options.json) words.insert(words.end(), {"--report", "json"});
   if (!output.empty()) words.insert(words.end(), {"-o", output});

@@ -53,8 +53,8 @@ nlohmann::ordered_json to_json(const Match& match) {
 
 }  // namespace
 
-FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& pattern,
-                          const std::vector<std::string>& inputs, Shapes& shapes) {
+FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& pattern, const InputOptions& inputs,
+                          Shapes& shapes) {
   FindOptions found;
   found.module_type = model.module_types();
   found.module_body = model.module_bodies();
@@ -66,7 +66,7 @@ FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& 
   if (pattern.needs_shapes() && inputs.empty())
     throw Error(ErrorKind::invalid_argument, "the pattern asks for shapes: say those of the inputs, --input SHAPE");
   if (inputs.empty()) return found;
-  shapes = model.propagate_shapes(parse_inputs(inputs));
+  shapes = model.propagate_shapes(inputs);
   found.shapes = &shapes;
   return found;
 }

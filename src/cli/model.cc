@@ -12,13 +12,13 @@ class TextModel : public Model {
  public:
   explicit TextModel(Graph graph) : graph_(std::move(graph)) {}
   Graph& graph() override { return graph_; }
-  Shapes propagate_shapes(const std::vector<TensorInfo>&) override { needs_torch("shapes"); }
+  Shapes propagate_shapes(const InputOptions&) override { needs_torch("shapes"); }
   std::vector<VaryingSize> varying_sizes(const std::vector<TensorInfo>&) override { needs_torch("shapes"); }
   Shapes shapes_at(const std::vector<TensorInfo>&) override { needs_torch("shapes"); }
-  NodeTimes times(const std::vector<TensorInfo>&) override { needs_torch("times"); }
-  double difference(Model&, const std::vector<TensorInfo>&, int) override { needs_torch("verifying"); }
+  NodeTimes times(const InputOptions&) override { needs_torch("times"); }
+  double difference(Model&, const InputOptions&, int) override { needs_torch("verifying"); }
 
-  void save(const std::string& path, const std::vector<TensorInfo>&) override {
+  void save(const std::string& path, const InputOptions&) override {
     if (form_of(path, Form::text) != Form::text) {
       throw Error(ErrorKind::unsupported,
                   "cannot write " + path + ": FX text has no weights to save; end the name in .fx");
@@ -36,7 +36,7 @@ class TextModel : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> load_model(const std::string& path, Backend* backend, const std::vector<std::string>& inputs) {
+std::unique_ptr<Model> load_model(const std::string& path, Backend* backend, const InputOptions& inputs) {
   if (backend) return backend->load(path, inputs);
   if (is_archive(path)) {
     throw Error(ErrorKind::unsupported,

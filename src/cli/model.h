@@ -24,6 +24,13 @@
 
 namespace fx::cli {
 
+/// What a program is given: shapes, as --input says them, or the values in a file. Nothing, where none were named.
+struct InputOptions {
+  std::vector<std::string> shapes{};
+  std::string values{};
+  bool empty() const { return shapes.empty() && values.empty(); }
+};
+
 /// A loaded program.
 class Model {
  public:
@@ -41,27 +48,27 @@ class Model {
   /// Its source code; with the shapes of its weights where they are known.
   virtual std::string code(Language language) { return fx::code(graph(), language); }
   /// Shapes of all values for these inputs. Needs LibTorch.
-  virtual Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) = 0;
+  virtual Shapes propagate_shapes(const InputOptions& inputs) = 0;
   /// The sizes of these inputs that vary, and the shapes for others, without data. Needs LibTorch.
   /// @{
   virtual std::vector<VaryingSize> varying_sizes(const std::vector<TensorInfo>& inputs) = 0;
   virtual Shapes shapes_at(const std::vector<TensorInfo>& inputs) = 0;
   /// @}
-  /// How long each node takes on random inputs. Needs LibTorch.
-  virtual NodeTimes times(const std::vector<TensorInfo>& inputs) = 0;
+  /// How long each node takes. Needs LibTorch.
+  virtual NodeTimes times(const InputOptions& inputs) = 0;
   /// Writes the program in the form that the ending of `path` names, `.pt`, `.pt2` or text, or else in that it came in.
   /// `inputs` tell the shapes of which a `.pt2` holds some, where the program does not say them itself; may be empty.
-  virtual void save(const std::string& path, const std::vector<TensorInfo>& inputs) = 0;
+  virtual void save(const std::string& path, const InputOptions& inputs) = 0;
   /// The largest relative difference that counts as equal, for inputs of these types.
-  virtual double tolerance(const std::vector<TensorInfo>&) { return 1e-4; }
-  /// Compares with `before` on random inputs; returns the largest relative difference. Needs LibTorch.
-  virtual double difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) = 0;
+  virtual double tolerance(const InputOptions&) { return 1e-4; }
+  /// Compares with `before` on random inputs, so many times, or on the values given; returns the largest relative
+  /// difference. Needs LibTorch.
+  virtual double difference(Model& before, const InputOptions& inputs, int rounds) = 0;
 };
 
 struct RunOptions {
   std::string file;
-  std::vector<std::string> inputs;
-  std::string values;  ///< a file of inputs, in place of shapes
+  InputOptions inputs;
   int repeat = 1;
   int threads = 0;  ///< 0: as LibTorch has it
   bool hold_memory = false;
@@ -77,8 +84,7 @@ struct RunOptions {
 
 struct PipelineCommand {
   std::string file;
-  std::vector<std::string> inputs;
-  std::string values;  ///< a file of inputs, in place of shapes
+  InputOptions inputs;
   std::string output;
   int stages = 2;
   int micro_batches = 1;
@@ -94,7 +100,7 @@ struct PipelineCommand {
 struct OptimizeOptions {
   std::string file;
   std::vector<std::string> rules;
-  std::vector<std::string> inputs;
+  InputOptions inputs;
   std::string output;
   std::string target;          ///< see fx::OptimizeOptions
   bool concurrent = false;     ///< the same
@@ -107,7 +113,7 @@ struct OptimizeOptions {
 
 struct QuantizeOptions {
   std::string file;
-  std::vector<std::string> inputs;
+  InputOptions inputs;
   std::string calibrate;  ///< a file of samples, or "random"
   std::string output;
   std::string mode = "static";
@@ -126,7 +132,7 @@ struct QuantizeOptions {
 struct ConversionOptions {
   std::string file;
   std::string output;
-  std::vector<std::string> inputs;
+  InputOptions inputs;
   bool fixed = false;  ///< a `.pt2` holds for the sizes of the inputs alone
 };
 
@@ -134,10 +140,8 @@ struct ConversionOptions {
 class Backend {
  public:
   virtual ~Backend() = default;
-  /// A TorchScript file whose control flow hangs on its inputs is read for `inputs`, shapes as --input says them, or
-  /// for the values in a file.
-  virtual std::unique_ptr<Model> load(const std::string& path, const std::vector<std::string>& inputs = {},
-                                      const std::string& values = {}) = 0;
+  /// A TorchScript file whose control flow hangs on its inputs is read at `inputs`.
+  virtual std::unique_ptr<Model> load(const std::string& path, const InputOptions& inputs = {}) = 0;
   /// Opens a shared library for the operators that it registers. Throws Error(io).
   virtual void open_library(const std::string& path) = 0;
   virtual int run(const RunOptions& options) = 0;
@@ -159,8 +163,7 @@ class Backend {
 };
 
 /// Loads FX text, or with a backend also archives. Throws Error(unsupported) for an archive without one.
-std::unique_ptr<Model> load_model(const std::string& path, Backend* backend,
-                                  const std::vector<std::string>& inputs = {});
+std::unique_ptr<Model> load_model(const std::string& path, Backend* backend, const InputOptions& inputs = {});
 
 /// The whole program: parses the command line, runs one command, returns the exit code. `backend` may be null;
 /// then `hand_over` asks another program, which has one, before a name is refused, and returns when there is none.

@@ -108,8 +108,12 @@ class Commands {
         ->check(CLI::Range(1, 4096));
   }
   /// One value each time it is given: what follows it may be the file.
-  static CLI::Option* add_inputs(CLI::App* sub, std::vector<std::string>& inputs) {
-    return sub->add_option("--input", inputs, kInputHelp)->allow_extra_args(false);
+  static void add_inputs(CLI::App* sub, InputOptions& inputs) {
+    CLI::Option* shapes = sub->add_option("--input", inputs.shapes, kInputHelp)->allow_extra_args(false);
+    sub->add_option("--values", inputs.values,
+                    "in place of --input: a file with the inputs, a tuple of tensors, numbers and lists of them, as "
+                    "torch.save writes it")
+        ->excludes(shapes);
   }
   static void add_allowed(CLI::App* sub, std::vector<std::string>& allowed) {
     sub->add_option("--allow", allowed, "a namespace of operators of your own, mylib::, to be taken at its word")
@@ -132,6 +136,7 @@ class Commands {
     CLI::App* sub =
         command("lint", "Check every invariant and list what is broken", [this] { return lint(lint_, backend_); });
     sub->add_option("FILE", lint_.file, kFileHelp)->required();
+    add_inputs(sub, lint_.inputs);
     add_allowed(sub, lint_.allowed);
     add_json(sub, lint_.json);
   }
@@ -172,8 +177,8 @@ class Commands {
     sub->add_option("FILE", rewrite_.file, kFileHelp)->required();
     sub->add_option("--pattern", rewrite_.pattern, kPatternHelp)->required();
     sub->add_option("--replacement", rewrite_.replacement, kPatternHelp)->required();
-    CLI::Option* verify = sub->add_flag("--verify", rewrite_.verify, "compare before and after on random inputs");
-    verify->needs(add_inputs(sub, rewrite_.inputs));
+    sub->add_flag("--verify", rewrite_.verify, "compare before and after on the inputs (needs --input or --values)");
+    add_inputs(sub, rewrite_.inputs);
     sub->add_flag(
         "--allow-output-aliases", rewrite_.allow_output_aliases,
         "results of the program may share memory with each other, with inputs and weights, where they did not");
@@ -245,13 +250,6 @@ class Commands {
     sub->add_option("NAME", rule_, "a rule");
     add_json(sub, rules_json_);
   }
-  /// Behind add_inputs.
-  static void add_values(CLI::App* sub, std::string& values) {
-    sub->add_option("--values", values,
-                    "in place of --input: a file with the inputs, a tuple of tensors, numbers and lists of them, as "
-                    "torch.save writes it")
-        ->excludes("--input");
-  }
   void declare_run() {
     CLI::App* sub = command("run", "Run a program on random inputs, or on yours", [this] {
       return need_backend(backend_, [this](Backend& backend) {
@@ -270,7 +268,6 @@ class Commands {
     add_output(sub, run_.output,
                "where the result goes, as torch.load reads it; of a pipeline the last rank writes it");
     add_inputs(sub, run_.inputs);
-    add_values(sub, run_.values);
     sub->add_option("--repeat", run_.repeat, "how often; the median time is shown, and its spread")
         ->check(CLI::Range(1, 1000000));
     add_threads(sub, run_.threads);
@@ -284,7 +281,6 @@ class Commands {
     sub->add_option("FILE", pipeline_.file, kFileHelp)->required();
     sub->add_option("--stages", pipeline_.stages, "how many")->required()->check(CLI::Range(1, 10000));
     add_inputs(sub, pipeline_.inputs);
-    add_values(sub, pipeline_.values);
     add_output(sub, pipeline_.output, "the folder for plan.json, stage_0.pt, stage_1.pt, …");
     sub->get_option("--output")->required();
     sub->add_option("--micro-batches", pipeline_.micro_batches, "into how many a batch is cut; checked that it may be")
@@ -307,6 +303,7 @@ class Commands {
         command("diff", "Compare two programs; exit 1 when they differ", [this] { return diff(diff_, backend_); });
     sub->add_option("A", diff_.before, kFileHelp)->required();
     sub->add_option("B", diff_.after, kFileHelp)->required();
+    add_inputs(sub, diff_.inputs);
     add_json(sub, diff_.json);
   }
   void declare_draw() {

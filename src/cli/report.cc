@@ -69,7 +69,7 @@ fx::ReportOptions parts_of(const ReportOptions& options) {
   if (options.cost && options.inputs.empty()) {
     throw MissingOption("--cost needs shapes: add --input, like --input 1x3x224x224");
   }
-  if (options.formulas && options.inputs.empty()) {
+  if (options.formulas && options.inputs.shapes.empty()) {
     throw MissingOption("--formulas needs shapes to begin with: add --input, like --input 1x3x224x224");
   }
   if (options.inputs.empty()) parts.cost = false;
@@ -101,17 +101,17 @@ int report(const ReportOptions& options, Backend* backend) {
   inputs.attributes = model->attributes();
   inputs.cost = model->cost_options();
   if (!options.inputs.empty()) {
-    shapes = model->propagate_shapes(parse_inputs(options.inputs));
+    shapes = model->propagate_shapes(options.inputs);
     inputs.shapes = &shapes;
   }
   NodeTimes times;
   if (options.measure) {
-    times = model->times(parse_inputs(options.inputs));
+    times = model->times(options.inputs);
     inputs.times = &times;
   }
   Report report = make_report(model->graph(), inputs, parts);
   if (options.formulas) {
-    const std::vector<TensorInfo> given = parse_inputs(options.inputs);
+    const std::vector<TensorInfo> given = parse_inputs(options.inputs.shapes);
     const auto shapes_at = [&](const std::vector<TensorInfo>& other) { return model->shapes_at(other); };
     report.sizes = size_formulas(model->graph(), given, model->varying_sizes(given), shapes_at, inputs, parts);
   }

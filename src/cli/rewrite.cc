@@ -39,6 +39,8 @@ void refuse_new_functions(const Graph& replacement, const Graph& program) {
 }  // namespace
 
 int rewrite(const RewriteOptions& options, Backend* backend) {
+  if (options.verify && options.inputs.empty())
+    throw MissingOption("--verify runs the program, so it needs its inputs: add --input, like --input 1x3x224x224");
   const Pattern pattern(read_pattern(options.pattern));
   refuse(pattern.problems(), options.allowed);
   const Replacement replacement(read_pattern(options.replacement));
@@ -58,9 +60,8 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
 
   std::optional<double> difference;
   if (options.verify) {
-    const std::vector<TensorInfo> inputs = parse_inputs(options.inputs);
-    const double tolerance = original->tolerance(inputs);
-    difference = model->difference(*original, inputs, kVerifyRounds);
+    const double tolerance = original->tolerance(options.inputs);
+    difference = model->difference(*original, options.inputs, kVerifyRounds);
     if (!(*difference <= tolerance)) {
       throw Error(
           ErrorKind::mismatch,
@@ -85,7 +86,7 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
       said << fmt::format("verified: {} random inputs, largest relative difference {:.1e}\n", kVerifyRounds,
                           *difference);
   }
-  if (!to_stdout) model->save(options.output, parse_inputs(options.inputs));
+  if (!to_stdout) model->save(options.output, options.inputs);
   if (options.json) {
     std::cout << said.str();
   } else if (to_stdout) {

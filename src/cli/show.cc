@@ -62,7 +62,7 @@ constexpr int kCallable = 9;  // its number in docs/ir.md
 }  // namespace
 
 int lint(const LintOptions& options, Backend* backend) {
-  const auto model = load_model(options.file, backend);
+  const auto model = load_model(options.file, backend, options.inputs);
   std::vector<LintViolation> violations = model->graph().check();
   const std::vector<CallProblem> problems = call_problems(model->graph());
   if (!backend) refuse(problems, options.allowed);

@@ -1,4 +1,6 @@
 // Writes schemas the way declarations are written.
+#include <algorithm>
+
 #include <fxgraph/ops/schema.h>
 
 namespace fx {

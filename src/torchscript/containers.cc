@@ -69,15 +69,34 @@ void Importer::unpack(const JitNode& node, Frame& frame) {
   }
 }
 
+Node& Importer::count_of(const JitNode& node, Frame& frame, Node& list) {
+  static const Symbol kSize("aten::size");
+  return list.target() == kSize && list.args().size() == 1 ? emit_call(node, frame, "aten::dim", {list.arg(0)})
+                                                           : emit_call(node, frame, "aten::len.t", {Argument(list)});
+}
+
+// The elements of a list that is as long as at the examples; nothing where that is not known.
+std::optional<Values> Importer::elements_at_examples(const JitNode& node, Frame& frame, const AbstractValue& list) {
+  const c10::ListType* type = list.type ? list.type->castRaw<c10::ListType>() : nullptr;
+  const c10::IValue* known = type && examples_ && list.is_node() ? examples_->value(*list.node) : nullptr;
+  if (!known || !known->isList()) return std::nullopt;
+  const std::size_t count = known->toListRef().size();
+  Node& found = count_of(node, frame, *list.node);
+  decide(node, frame, AbstractValue::of_node(found, c10::IntType::get()));
+  Values elements;
+  for (std::size_t i = 0; i < count; ++i) {
+    Node& element =
+        emit_call(node, frame, python::kGetItem, {Argument(*list.node), Argument(static_cast<std::int64_t>(i))});
+    elements.push_back(AbstractValue::of_node(element, type->getElementType()));
+  }
+  return elements;
+}
+
 // `a, b = list` raises for a list of another length.
 void Importer::assert_length(const JitNode& node, Frame& frame, const AbstractValue& list) {
   const auto count = static_cast<std::int64_t>(node.outputs().size());
   if (!list.is_node() || has_length(*list.node, count, node.outputs().back()->hasUses())) return;
-  static const Symbol kSize("aten::size");
-  Node& length = list.node->target() == kSize && list.node->args().size() == 1
-                     ? emit_call(node, frame, "aten::dim", {list.node->arg(0)})
-                     : emit_call(node, frame, "aten::len.t", {Argument(*list.node)});
-  Node& holds = emit_call(node, frame, "aten::eq.int", {Argument(length), Argument(count)});
+  Node& holds = emit_call(node, frame, "aten::eq.int", {Argument(count_of(node, frame, *list.node)), Argument(count)});
   emit_assert(node, frame, holds, true, "expected " + std::to_string(count) + " values to unpack");
 }
 
@@ -246,6 +265,9 @@ void Importer::reverse(const JitNode& node, Frame& frame) {
 void Importer::copy_list(const JitNode& node, Frame& frame) {
   const AbstractValue list = value_of(node.inputs()[0], frame);
   if (list.is_dict() && node.output()->type()->kind() != c10::TypeKind::DictType) return dict_keys(node, frame);
+  if (std::optional<Values> elements = elements_at_examples(node, frame, list))
+    return set(node, frame,
+               AbstractValue::of_elements(AbstractValue::Kind::list, *std::move(elements), node.output()->type()));
   if (!list.is_container()) {
     if (!fold(node, frame)) emit(node, frame);
     return;

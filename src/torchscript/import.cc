@@ -113,7 +113,14 @@ bool is_torch_nn_leaf(const std::string& qualified_name) {
 
 std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, const LoadOptions& options) {
   torchscript::Importer importer(options);
-  importer.import_model(module);
+  try {
+    importer.import_model(module);
+  } catch (const Error& error) {
+    if (!options.lazy_examples || error.kind() != ErrorKind::unsupported) throw;
+    LoadOptions again = options;
+    again.examples = std::exchange(again.lazy_examples, nullptr)();
+    return from_torchscript(module, again);
+  }
   const std::string name = torchscript::last_atom(torchscript::demangle(module.type()->name()->qualifiedName()));
   auto made = std::make_shared<GraphModule>(std::move(importer.graph), name);
   for (auto& [path, leaf] : importer.leaves) made->add_submodule(path, leaf.module);
@@ -134,6 +141,10 @@ std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, 
       cut.inputs.size() == made->graph().placeholders().size())
     made->set_micro_batches(std::move(cut));
   return made;
+}
+
+std::shared_ptr<GraphModule> symbolic_trace(const torch::jit::Module& module, std::vector<c10::IValue> examples) {
+  return from_torchscript(module, {.examples = std::move(examples)});
 }
 
 std::shared_ptr<GraphModule> load(const std::string& path, const LoadOptions& options) {

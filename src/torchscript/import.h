@@ -39,6 +39,8 @@ struct LoadOptions {
   /// read: branches and loops that hang on sizes, ranks, numbers and absent optionals go as they go there, which the
   /// graph asserts with TorchScript's own line as the reason. Sizes stay operations. Missing ones take their defaults.
   std::vector<c10::IValue> examples{};
+  /// The same, asked for only when the file cannot be read without; then it is read once more.
+  std::function<std::vector<c10::IValue>()> lazy_examples{};
   /// The most rounds that one loop is unrolled.
   int max_unrolled_rounds = 10000;
   /// Note each node's Python source line in its meta (stack_trace).
@@ -53,6 +55,9 @@ bool is_torch_nn_leaf(const std::string& qualified_name);
 std::shared_ptr<GraphModule> load(const std::string& path, const LoadOptions& options = {});
 
 /// The same from a module in memory. Tensors are shared with it.
+/// @{
 std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, const LoadOptions& options = {});
+std::shared_ptr<GraphModule> symbolic_trace(const torch::jit::Module& module, std::vector<c10::IValue> examples = {});
+/// @}
 
 }  // namespace fx

@@ -148,6 +148,8 @@ class Importer {
   void make_tuple(const JitNode& node, Frame& frame);
   void make_dict(const JitNode& node, Frame& frame);
   void unpack(const JitNode& node, Frame& frame);
+  Node& count_of(const JitNode& node, Frame& frame, Node& list);
+  std::optional<Values> elements_at_examples(const JitNode& node, Frame& frame, const AbstractValue& list);
   void assert_length(const JitNode& node, Frame& frame, const AbstractValue& list);
   void tuple_index(const JitNode& node, Frame& frame);
   void tuple_slice(const JitNode& node, Frame& frame);

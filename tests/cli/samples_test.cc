@@ -6,10 +6,12 @@
 #include <caffe2/serialize/inline_container.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/script.h>
 #include <torch/torch.h>
 
 #include <fstream>
 
+#include "tests/cli/program_testing.h"
 #include "tests/support/error_of.h"
 #include "tests/support/scratch_folder.h"
 
@@ -101,6 +103,45 @@ TEST(PickledSamples, WhatIsNoFileOfSamples) {
   std::ofstream((folder / "text.pt").string()) << "text";
   EXPECT_THAT(fx::testing::error_of([&] { read_samples((folder / "text.pt").string()); }),
               HasSubstr("no file of samples"));
+}
+
+// A list of images, as detection takes them: what shapes cannot say, in every command.
+class ValuesOfAFile : public fx::testing::Program {};
+TEST_F(ValuesOfAFile, AreForEveryCommand) {
+  torch::jit::Module module("Pile");
+  module.register_parameter("w", torch::full({3}, 2.0f), /*is_buffer=*/false);
+  module.define(
+      "def forward(self, images: List[Tensor]):\n  rows = []\n  for image in images:\n"
+      "    rows.append(image.relu() * self.w)\n  return torch.cat(rows)\n");
+  module.save(path("pile.pt"));
+  const torch::Tensor one = torch::randn({2, 3}), two = torch::randn({4, 3});
+  write_value(path("inputs.pt"), c10::ivalue::Tuple::create(c10::List<torch::Tensor>({one, two})));
+  const std::string file = " " + path("pile.pt"), values = " --values " + path("inputs.pt");
+  const std::string commands[] = {"show" + file,
+                                  "lint" + file,
+                                  "diff" + file + file,
+                                  "match" + file + " --pattern 'aten::relu(x)'",
+                                  "report" + file + " --liveness --cost --measure",
+                                  "rewrite" + file +
+                                      " --pattern 'aten::relu(x)' --replacement 'aten::clamp_min(x, 0)' --verify -o " +
+                                      path("clamped.pt"),
+                                  "optimize" + file + " --verify -o " + path("optimized.pt"),
+                                  "convert" + file + " -o " + path("converted.pt"),
+                                  "draw" + file + " -o " + path("pile.svg")};
+  for (const std::string& command : commands) {
+    EXPECT_NE(run(command).code, 0) << command << " without inputs";
+    const fx::testing::Result result = run(command + values);
+    EXPECT_EQ(result.code, 0) << command << '\n' << result.err;
+  }
+  const torch::Tensor expected = torch::cat({one, two}).relu() * 2;
+  for (const char* name : {"pile.pt", "clamped.pt", "optimized.pt", "converted.pt"}) {
+    ASSERT_EQ(run("run " + path(name) + values + " -o " + path("y.pt")).code, 0) << name;
+    EXPECT_TRUE(read_inputs(path("y.pt")).at(0).toTensor().allclose(expected)) << name;
+  }
+  const fx::testing::Result both = run("show" + file + values + " --input 2x3");
+  EXPECT_EQ(both.code, 2);
+  const fx::testing::Result formulas = run("report" + file + values + " --formulas");
+  EXPECT_THAT(formulas.err, HasSubstr("--formulas needs shapes to begin with"));
 }
 
 }  // namespace fx::cli::samples_test

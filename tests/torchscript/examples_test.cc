@@ -255,6 +255,19 @@ TEST(AtExamplesOnly, WhatOneCallSettlesIsAProgram) {
   }
 }
 
+TEST(AtExamplesOnly, LazyExamplesAreAskedForWhereTheyAreNeeded) {
+  int asked = 0;
+  LoadOptions options;
+  options.lazy_examples = [&] { return ++asked, Inputs{ones({3, 2})}; };
+  from_torchscript(module_of("def forward(self, x):\n  return x + x.size(0)\n"), options);
+  EXPECT_EQ(asked, 0);
+  const char* kBySize = "def forward(self, x):\n  if x.size(0) > 2:\n    x = x * 2\n  return x\n";
+  EXPECT_TRUE(from_torchscript(module_of(kBySize), options)->forward(torch::ones({4})).equal(torch::full({4}, 2.0f)));
+  EXPECT_EQ(asked, 1);
+  const auto traced = symbolic_trace(module_of(kBySize), {ones({3, 2})});
+  EXPECT_TRUE(traced->forward(torch::ones({4})).equal(torch::full({4}, 2.0f)));
+}
+
 TEST(AtExamplesOnly, ExamplesMustBeAsManyAsTheInputs) {
   const torch::jit::Module module = module_of("def forward(self, x, y):\n  return x + y\n");
   EXPECT_THAT(testing::one_line_error_of([&] { from_torchscript(module, {.examples = {ones({2})}}); }),

@@ -32,13 +32,13 @@ class TorchModel : public Model {
   std::vector<AttributeInfo> attributes() override;
   CostOptions cost_options() override { return module_costs(*module_); }
   std::string code(Language language) override { return fx::code(*module_, language); }
-  Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) override;
+  Shapes propagate_shapes(const InputOptions& inputs) override;
   std::vector<VaryingSize> varying_sizes(const std::vector<TensorInfo>& inputs) override;
   Shapes shapes_at(const std::vector<TensorInfo>& inputs) override;
-  NodeTimes times(const std::vector<TensorInfo>& inputs) override;
-  void save(const std::string& path, const std::vector<TensorInfo>& inputs) override;
-  double tolerance(const std::vector<TensorInfo>& inputs) override;
-  double difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) override;
+  NodeTimes times(const InputOptions& inputs) override;
+  void save(const std::string& path, const InputOptions& inputs) override;
+  double tolerance(const InputOptions& inputs) override;
+  double difference(Model& before, const InputOptions& inputs, int rounds) override;
 
   GraphModule& module() { return *module_; }
   std::unique_ptr<TorchModel> clone() const;
@@ -55,8 +55,7 @@ class TorchModel : public Model {
 
 class TorchBackend : public Backend {
  public:
-  std::unique_ptr<Model> load(const std::string& path, const std::vector<std::string>& inputs = {},
-                              const std::string& values = {}) override;
+  std::unique_ptr<Model> load(const std::string& path, const InputOptions& inputs = {}) override;
   void open_library(const std::string& path) override;
   int run(const RunOptions& options) override;
   int pipeline(const PipelineCommand& command) override;
@@ -76,9 +75,14 @@ std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos);
 /// Throws Error(invalid_argument) that says what inputs the program takes, unless so many may be given.
 void check_inputs(const Graph& graph, std::size_t given);
 
-/// The inputs in the file `values`, or without one random ones of these shapes; throws as check_inputs.
-std::vector<c10::IValue> inputs_for(const Graph& graph, const std::string& values,
-                                    const std::vector<std::string>& shapes);
+/// The values in the file, or random ones of the shapes. Those for a program throw as check_inputs.
+/// @{
+std::vector<c10::IValue> values_of(const InputOptions& inputs);
+std::vector<c10::IValue> inputs_for(const Graph& graph, const InputOptions& inputs);
+/// @}
+
+/// The shapes of the inputs, which must be tensors: Error(invalid_argument) names the one that is none.
+std::vector<TensorInfo> infos_of(const InputOptions& inputs);
 
 /// Times forwards of several programs turn about, so that a machine that grows slower favours none, after one each to
 /// warm up. `runs` for each; 0: as many as fit in a quarter of a second, at least 3 and at most 21.

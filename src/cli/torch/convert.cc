@@ -11,16 +11,16 @@ namespace fx::cli {
 
 int TorchBackend::convert(const ConversionOptions& options) {
   require_form(options.output);
-  const std::vector<TensorInfo> shapes = parse_inputs(options.inputs);
   const std::unique_ptr<Model> model = load(options.file, options.inputs);
   auto& program = dynamic_cast<TorchModel&>(*model);
-  if (!shapes.empty()) check_inputs(program.graph(), shapes.size());
+  if (!options.inputs.empty()) inputs_for(program.graph(), options.inputs);
   {
     const Progress progress("writing " + options.output);
     if (options.fixed && form_of(options.output, Form::text) == Form::exported)
-      save_exported(program.module(), options.output, {.inputs = random_inputs(shapes), .sizes = ExportedSizes::fixed});
+      save_exported(program.module(), options.output,
+                    {.inputs = values_of(options.inputs), .sizes = ExportedSizes::fixed});
     else
-      program.save(options.output, shapes);
+      program.save(options.output, options.inputs);
   }
   if (options.output != "-") std::cout << fmt::format("saved {} ({} nodes)\n", options.output, program.graph().size());
   return kDone;

@@ -31,20 +31,14 @@
 
 namespace fx::cli {
 
-std::unique_ptr<Model> TorchBackend::load(const std::string& path, const std::vector<std::string>& inputs,
-                                          const std::string& values) {
+std::unique_ptr<Model> TorchBackend::load(const std::string& path, const InputOptions& inputs) {
   const Progress progress("loading " + path);
   if (!is_archive(path))
     return std::make_unique<TorchModel>(std::make_shared<GraphModule>(load_graph_text(path)), Form::text);
   const Form form = is_exported_program(path) ? Form::exported : Form::torchscript;
-  try {
-    return std::make_unique<TorchModel>(fx::load(path), form);
-  } catch (const Error& error) {
-    const bool has_examples = !inputs.empty() || !values.empty();
-    if (form != Form::torchscript || error.kind() != ErrorKind::unsupported || !has_examples) throw;
-  }
-  const std::vector<c10::IValue> examples = values.empty() ? random_inputs(parse_inputs(inputs)) : read_inputs(values);
-  return std::make_unique<TorchModel>(fx::load(path, {.examples = examples}), form);
+  LoadOptions options;
+  if (form == Form::torchscript && !inputs.empty()) options.lazy_examples = [&] { return values_of(inputs); };
+  return std::make_unique<TorchModel>(fx::load(path, options), form);
 }
 
 void TorchBackend::open_library(const std::string& path) {
@@ -81,12 +75,14 @@ std::unique_ptr<TorchModel> TorchModel::clone() const {
   return std::make_unique<TorchModel>(module_->clone_graph_module(), form_);
 }
 
-Shapes TorchModel::propagate_shapes(const std::vector<TensorInfo>& inputs) {
-  check_inputs(graph(), inputs.size());
+Shapes TorchModel::propagate_shapes(const InputOptions& inputs) {
   const at::NoGradGuard no_grad;
   const Progress progress("propagating shapes");
   const StateKeeper keeper(*module_);
-  return fx::propagate_shapes(*module_, inputs);
+  if (!inputs.values.empty()) return fx::propagate_shapes(*module_, inputs_for(graph(), inputs));
+  const std::vector<TensorInfo> infos = parse_inputs(inputs.shapes);
+  check_inputs(graph(), infos.size());
+  return fx::propagate_shapes(*module_, infos);
 }
 
 // Every dimension is a place, by the number of its input and its own.
@@ -131,12 +127,12 @@ Shapes TorchModel::shapes_at(const std::vector<TensorInfo>& inputs) {
   return ShapeProp(*module_).propagate(inputs);
 }
 
-void TorchModel::save(const std::string& path, const std::vector<TensorInfo>& inputs) {
+void TorchModel::save(const std::string& path, const InputOptions& inputs) {
   switch (form_of(path, form_)) {
     case Form::text: return write_output(path, print_graph(graph()));
     case Form::torchscript: return fx::save(*module_, path);
     case Form::exported:
-      return save_exported(*module_, path, {.inputs = random_inputs(inputs), .sizes = ExportedSizes::found});
+      return save_exported(*module_, path, {.inputs = values_of(inputs), .sizes = ExportedSizes::found});
   }
 }
 
@@ -167,16 +163,27 @@ std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos) {
   return inputs;
 }
 
-std::vector<c10::IValue> inputs_for(const Graph& graph, const std::string& values,
-                                    const std::vector<std::string>& shapes) {
-  if (values.empty()) {
-    const std::vector<TensorInfo> infos = parse_inputs(shapes);
-    check_inputs(graph, infos.size());
-    return random_inputs(infos);
+std::vector<c10::IValue> values_of(const InputOptions& inputs) {
+  return inputs.values.empty() ? random_inputs(parse_inputs(inputs.shapes)) : read_inputs(inputs.values);
+}
+
+std::vector<c10::IValue> inputs_for(const Graph& graph, const InputOptions& inputs) {
+  std::vector<c10::IValue> values = values_of(inputs);
+  check_inputs(graph, values.size());
+  return values;
+}
+
+std::vector<TensorInfo> infos_of(const InputOptions& inputs) {
+  if (inputs.values.empty()) return parse_inputs(inputs.shapes);
+  std::vector<TensorInfo> infos;
+  for (const c10::IValue& value : read_inputs(inputs.values)) {
+    if (!value.isTensor())
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("--values {}: input {} is a {}, and what is asked for takes tensors only", inputs.values,
+                              infos.size() + 1, value.tagKind()));
+    infos.push_back(tensor_info(value.toTensor()));
   }
-  std::vector<c10::IValue> inputs = read_inputs(values);
-  check_inputs(graph, inputs.size());
-  return inputs;
+  return infos;
 }
 
 std::vector<MeasuredTime> time_forwards(const std::vector<GraphModule*>& modules,
@@ -201,12 +208,12 @@ std::vector<MeasuredTime> time_forwards(const std::vector<GraphModule*>& modules
   return times;
 }
 
-NodeTimes TorchModel::times(const std::vector<TensorInfo>& inputs) {
-  check_inputs(graph(), inputs.size());
+NodeTimes TorchModel::times(const InputOptions& inputs) {
+  const std::vector<c10::IValue> values = inputs_for(graph(), inputs);
   const at::NoGradGuard no_grad;
   const Progress progress("measuring");
   const StateKeeper keeper(*module_);
-  return profile(*module_, random_inputs(inputs));
+  return profile(*module_, values);
 }
 
 std::string to_string(const MeasuredTime& time) {
@@ -217,29 +224,29 @@ std::string to_string(const MeasuredTime& time) {
   return fmt::format("{:.1f} ± {:.1f} {}", time.seconds * scale, time.spread * scale, unit);
 }
 
-double TorchModel::tolerance(const std::vector<TensorInfo>& inputs) {
+double TorchModel::tolerance(const InputOptions& inputs) {
   for (const at::Tensor& parameter : module_->parameters()) {
     if (parameter.is_floating_point()) return usual_tolerance(parameter.scalar_type());
   }
-  for (const TensorInfo& info : inputs) {
-    const at::ScalarType type = zeros_like_info({.dtype = info.dtype}).scalar_type();
-    if (at::isFloatingType(type)) return usual_tolerance(type);
+  for (const c10::IValue& value : values_of(inputs)) {
+    if (value.isTensor() && value.toTensor().is_floating_point())
+      return usual_tolerance(value.toTensor().scalar_type());
   }
   return usual_tolerance(at::kFloat);
 }
 
-double TorchModel::difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) {
-  check_inputs(graph(), inputs.size());
+double TorchModel::difference(Model& before, const InputOptions& inputs, int rounds) {
   const at::NoGradGuard no_grad;
   auto& reference = dynamic_cast<TorchModel&>(before);
   const StateKeeper keeper(*module_), reference_keeper(reference.module());
   double worst = 0;
-  for (int round = 0; round < rounds; ++round) {
-    const std::vector<c10::IValue> values = random_inputs(inputs);
+  for (int round = 0; round < (inputs.values.empty() ? rounds : 1); ++round) {
+    const std::vector<c10::IValue> values = inputs_for(graph(), inputs);
     // Both write their buffers on from round to round; the seed is one, for programs that draw random numbers.
     worst = std::max(worst, calls_difference(reference.module(), *module_, values, static_cast<std::uint64_t>(round)));
   }
-  return std::max(worst, difference_of_another_batch(reference.module(), inputs));
+  if (!inputs.values.empty()) return worst;
+  return std::max(worst, difference_of_another_batch(reference.module(), parse_inputs(inputs.shapes)));
 }
 
 // The first dimensions of that size together: that is the batch. A program that holds for one size says so by throwing.

@@ -19,6 +19,7 @@
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/shapes/shape_prop.h>
 
 namespace fx::cli {
 
@@ -36,10 +37,10 @@ struct State {
 
 class Optimization {
  public:
-  Optimization(const OptimizeOptions& options, TorchModel& model) : options_(options), model_(model) {
+  Optimization(const OptimizeOptions& options, TorchModel& model)
+      : options_(options), model_(model), inputs_(options.inputs) {
     rules::select(options.rules);  // names are checked before the long work
-    inputs_ = parse_inputs(options.inputs);
-    if (!inputs_.empty()) check_inputs(model.graph(), inputs_.size());
+    if (!inputs_.empty()) inputs_for(model.graph(), inputs_);
     if (!options.target.empty() && inputs_.empty() && !model.graph().placeholders().empty()) {
       throw MissingOption("--target measures on the inputs' shapes: add --input, like --input 1x3x224x224");
     }
@@ -60,7 +61,7 @@ class Optimization {
   }
 
   int run() {
-    if (inputs_.size() > 0 || options_.verify) original_ = model_.clone();
+    if (!inputs_.empty() || options_.verify) original_ = model_.clone();
     before_ = measure(model_);
     const std::map<std::string, const void*> weights = weights_of(model_.module());
     apply_rules();
@@ -118,14 +119,16 @@ class Optimization {
     state.parameter_bytes = parameters.bytes;
     if (inputs_.empty()) return state;
     state.macs = cli::measure(model.module(), model.propagate_shapes(inputs_)).macs;
-    const Shapes shapes = model.propagate_shapes(largest_part(model.module().micro_batches()));
+    const MicroBatches& cut = model.module().micro_batches();
+    const Shapes shapes =
+        cut.size == 0 ? model.propagate_shapes(inputs_) : fx::propagate_shapes(model.module(), largest_part(cut));
     state.peak_bytes = cli::measure(model.module(), shapes).peak_bytes;
     return state;
   }
 
   /// What the graph is given at once.
   std::vector<TensorInfo> largest_part(const MicroBatches& cut) const {
-    std::vector<TensorInfo> inputs = inputs_;
+    std::vector<TensorInfo> inputs = infos_of(inputs_);
     for (std::size_t i = 0; i < inputs.size() && i < cut.inputs.size(); ++i) {
       if (cut.size == 0 || cut.inputs[i].empty() || inputs[i].sizes[0] <= cut.size) continue;
       inputs[i].sizes[0] = cut.size;
@@ -134,10 +137,15 @@ class Optimization {
     return inputs;
   }
 
+  /// Inputs that are no tensors matter to kernels alone.
+  std::vector<TensorInfo> infos() const {
+    return options_.target.empty() && !inputs_.values.empty() ? std::vector<TensorInfo>() : infos_of(inputs_);
+  }
+
   void apply_rules() {
     std::optional<Progress> progress;
     done_ = fx::optimize(model_.module(), {.rules = options_.rules,
-                                           .inputs = inputs_,
+                                           .inputs = infos(),
                                            .target = options_.target,
                                            .concurrent = options_.concurrent,
                                            .micro_batches = !options_.whole_batches,
@@ -154,7 +162,7 @@ class Optimization {
     if (inputs_.empty()) return;
     const Progress progress("timing");
     const StateKeeper keeper(model_.module()), original_keeper(original_->module());
-    const std::vector<c10::IValue> inputs = random_inputs(inputs_);
+    const std::vector<c10::IValue> inputs = inputs_for(original_->graph(), inputs_);
     const std::vector<MeasuredTime> times = time_forwards({&original_->module(), &model_.module()}, inputs);
     before_.forward = times[0];
     after_.forward = times[1];
@@ -357,7 +365,7 @@ class Optimization {
   const OptimizeOptions& options_;
   TorchModel& model_;
   std::unique_ptr<TorchModel> original_;
-  std::vector<TensorInfo> inputs_;
+  InputOptions inputs_;
   std::optional<DType> dtype_;
   OptimizeReport done_;
   State before_, after_;

@@ -196,16 +196,16 @@ void print_promises(const PipelinePlan& plan) {
 
 int TorchBackend::pipeline(const PipelineCommand& command) {
   prepare_machine(command.threads);
-  const std::unique_ptr<Model> model = load(command.file, command.inputs, command.values);
+  const std::unique_ptr<Model> model = load(command.file, command.inputs);
   GraphModule& module = dynamic_cast<TorchModel&>(*model).module();
-  const std::vector<c10::IValue> inputs = inputs_for(module.graph(), command.values, command.inputs);
+  const std::vector<c10::IValue> inputs = inputs_for(module.graph(), command.inputs);
   const auto micro_batches = static_cast<std::size_t>(command.micro_batches);
   if (micro_batches > 1 && !command.allow_random) check_micro_batches(module, inputs, micro_batches);
   const PipelineStages stages =
       split_pipeline(module, static_cast<std::size_t>(command.stages), inputs, options_of(command));
   for (const auto& stage : stages.modules) to_torchscript(*stage);  // what cannot be written says so before anything is
   Exchange exchange(command.output);
-  SavedPlan saved{stages.plan, command.inputs, {}};
+  SavedPlan saved{stages.plan, command.inputs.shapes, {}};
   for (std::size_t i = 0; i < stages.modules.size(); ++i) {
     const std::string file = stage_file(exchange.place(), i);
     fx::save(*stages.modules[i], file);
@@ -343,13 +343,13 @@ std::shared_ptr<GraphModule> load_stage(const std::string& folder, const SavedPl
 
 /// What rank 0 puts in.
 std::vector<c10::IValue> first_inputs(const RunOptions& options, const SavedPlan& saved) {
-  if (!options.values.empty()) return read_inputs(options.values);
+  if (!options.inputs.values.empty()) return values_of(options.inputs);
   if (options.inputs.empty() && saved.inputs.empty()) {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("{} was made with --values: give rank 0 such a file, or shapes by --input", options.file));
   }
   at::manual_seed(0);  // the same inputs in every run
-  return random_inputs(parse_inputs(options.inputs.empty() ? saved.inputs : options.inputs));
+  return random_inputs(parse_inputs(options.inputs.empty() ? saved.inputs : options.inputs.shapes));
 }
 
 }  // namespace

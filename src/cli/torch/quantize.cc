@@ -129,7 +129,7 @@ class Quantization {
   }
 
   void load_samples() {
-    const std::vector<TensorInfo> infos = parse_inputs(options_.inputs);
+    const std::vector<TensorInfo> infos = infos_of(options_.inputs);
     if (!infos.empty()) check_inputs(float_.graph(), infos.size());
     if (!options_.calibrate.empty() && options_.calibrate != "random") {
       samples_ = read_samples(options_.calibrate);
@@ -141,8 +141,8 @@ class Quantization {
     if (infos.empty() && !float_.graph().placeholders().empty())
       bad("the program has to be run once: add --input, like --input 1x3x224x224");
     at::manual_seed(0);
-    for (std::size_t i = 0; i < kRandomSamples; ++i) samples_.push_back(random_inputs(infos));
-    random_ = true;
+    random_ = options_.inputs.values.empty();
+    for (std::size_t i = 0; i < (random_ ? kRandomSamples : 1); ++i) samples_.push_back(values_of(options_.inputs));
   }
 
   void check_samples(const std::vector<TensorInfo>& infos) const {
@@ -269,6 +269,7 @@ class Quantization {
     std::map<std::string, std::size_t> counts;
     for (const QuantReason& each : reasons_) ++counts[each.reason];
     if (counts.empty()) return "the program has no operators";
+    if (options_.keep_float == "auto") return "the goal is reached by no layer of 8-bit numbers";
     const auto most = std::ranges::max_element(counts, {}, &decltype(counts)::value_type::second);
     const char* only = options_.mode == "dynamic" ? "the mode dynamic is for linear, recurrent and embedding layers; "
                        : options_.mode == "weight-only" ? "the mode weight-only is for layers with weights; "

@@ -24,9 +24,9 @@ int TorchBackend::run(const RunOptions& options) {
                             options.file));
   }
   prepare_machine(options.threads);
-  const std::unique_ptr<Model> model = load(options.file, options.inputs, options.values);
+  const std::unique_ptr<Model> model = load(options.file, options.inputs);
   GraphModule& module = dynamic_cast<TorchModel&>(*model).module();
-  const std::vector<c10::IValue> inputs = inputs_for(module.graph(), options.values, options.inputs);
+  const std::vector<c10::IValue> inputs = inputs_for(module.graph(), options.inputs);
   module.hold_memory(options.hold_memory);
   const at::NoGradGuard no_grad;
   const c10::IValue result = module.run(copies_of(inputs));
