@@ -40,7 +40,8 @@ bool takes(const OperatorSchema& schema, const PatternData& data, const PatternN
     if (one && !may_be(data.nodes[value], schema.arguments[static_cast<std::size_t>(at)])) return false;
   }
   for (std::size_t i = 0; i < std::min(node.args.size(), schema.arguments.size()); ++i) {
-    if (one && !may_be(data.nodes[node.args[i]], schema.arguments[i])) return false;
+    const bool swaps = node.commutative && i < 2;
+    if (one && !swaps && !may_be(data.nodes[node.args[i]], schema.arguments[i])) return false;
   }
   if (node.open) return true;
   for (std::size_t i = 0; i < given.size(); ++i) {

@@ -21,13 +21,38 @@ bool commutes(const PatternNode& node, const OperandPlan& plan, bool commute_all
 
 }  // namespace
 
+/// Names that LibTorch takes for one operator may call its arguments by others: `axis0` of swapaxes is transpose's
+/// `dim0`.
+static int position_of(Symbol keyword, const OperatorSchema& schema, const PatternNode& node) {
+  if (const int own = schema.index_of(keyword); own >= 0) return own;
+  for (const std::vector<Symbol>& names : {node.targets.names(), node.operators}) {
+    for (const Symbol name : names) {
+      for (const OperatorSchema* other : *target_info(name).overloads) {
+        if (other->arguments.size() == schema.arguments.size() && other->index_of(keyword) >= 0)
+          return other->index_of(keyword);
+      }
+    }
+  }
+  return -1;
+}
+
+/// `commutative(aten::add(2, x))` of the overload that takes the number behind the tensor.
+bool PatternFacts::is_number_first(const PatternNode& call, const OperatorSchema& schema) const {
+  if (!call.commutative || call.args.size() < 2 || schema.num_positional() < 2) return false;
+  const PatternKind kind = node(call.args[0]).kind;
+  const bool number = kind == PatternKind::literal || kind == PatternKind::hole;
+  return number && schema.arguments[0].type.is_tensor() && !schema.arguments[1].type.is_tensor();
+}
+
 OperandPlan PatternFacts::make_plan(std::uint32_t call, const OperatorSchema* schema) const {
   const PatternNode& node = this->node(call);
   OperandPlan plan;
   plan.schema = schema;
   std::vector<bool> mentioned(schema ? schema->arguments.size() : 0);
-  for (std::size_t i = 0; i < node.args.size(); ++i) {
-    plan.operands.push_back({.pattern = node.args[i], .position = static_cast<std::int32_t>(i)});
+  const bool turned = schema && is_number_first(node, *schema);
+  for (std::size_t at = 0; at < node.args.size(); ++at) {
+    const std::size_t i = turned && at < 2 ? 1 - at : at;
+    plan.operands.push_back({.pattern = node.args[at], .position = static_cast<std::int32_t>(i)});
     if (!schema) continue;
     if (i < schema->num_positional()) {
       mentioned[i] = true;
@@ -38,8 +63,9 @@ OperandPlan PatternFacts::make_plan(std::uint32_t call, const OperatorSchema* sc
     }
   }
   for (const auto& [name, value] : node.kwargs) {
-    const int position = schema ? schema->index_of(name) : -1;
-    plan.operands.push_back({.pattern = value, .position = position, .keyword = name});
+    const int position = schema ? position_of(name, *schema, node) : -1;
+    const Symbol keyword = position < 0 ? name : schema->arguments[static_cast<std::size_t>(position)].name;
+    plan.operands.push_back({.pattern = value, .position = position, .keyword = keyword});
     plan.possible &= !schema || position >= 0;
     if (position < 0) continue;
     mentioned[static_cast<std::size_t>(position)] = true;

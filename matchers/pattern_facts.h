@@ -115,6 +115,7 @@ struct PatternFacts {
   bool is_local() const { return !has_interior && !has_constants; }
   /// How the call's arguments stand to those of an operator, or, without a schema, to a call as it is written.
   OperandPlan make_plan(std::uint32_t call, const OperatorSchema* schema) const;
+  bool is_number_first(const PatternNode& call, const OperatorSchema& schema) const;
   /// How nodes that are written with this opcode and target stand to the call.
   Fit fit(std::uint32_t call, Op op, Symbol target) const;
   /// True when the call, of a node that `fit` leaves to it, is one that the pattern means.

@@ -6,6 +6,7 @@
 #include <array>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/python_names.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/support/error.h>
 
@@ -34,6 +35,14 @@ void append_new(std::vector<T>& to, const std::vector<T>& from) {
   for (const T& value : from) {
     if (std::find(to.begin(), to.end(), value) == to.end()) to.push_back(value);
   }
+}
+
+/// Of functions that are no operators.
+bool has_tag(internal::KnownEffect effect, Tag tag) {
+  using enum internal::KnownEffect;
+  if (tag == Tag::random) return effect == random;
+  const bool writes = effect == writes_first || effect == keeps || effect == writes_any || effect == writes_out;
+  return tag == Tag::mutating && writes;
 }
 
 }  // namespace
@@ -82,6 +91,10 @@ bool TargetSet::contains(Symbol target) const {
     if (const OperatorSchema* schema = find_overload(target)) {
       for (const Tag tag : tags_) {
         if (has_tag(schema->traits, tag)) return true;
+      }
+    } else if (const internal::KnownEffect* effect = internal::known_effect(target.view())) {
+      for (const Tag tag : tags_) {
+        if (has_tag(*effect, tag)) return true;
       }
     }
   }

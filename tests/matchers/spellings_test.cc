@@ -99,6 +99,16 @@ TEST(Spellings, ADefaultMayBeWrittenInFull) {
     EXPECT_EQ(find(graph, pattern, {.contained = false}).size(), 2u) << pattern;
 }
 
+TEST(Spellings, OperandsMayBeTurnedRound) {
+  const Graph graph = testing::graph_of(
+      "a = operator.add(%x, 2)\nb = aten::relu(%a)\nc = torch.neg(%b)\n"
+      "d = operator.setitem(%c, 0, %x)\nreturn c");
+  EXPECT_EQ(find(graph, "commutative(aten::add(2, x))", {.contained = false}).size(), 1u);
+  EXPECT_EQ(find(graph, "commutative(aten::add(x, 2))", {.contained = false}).size(), 1u);
+  EXPECT_EQ(find(graph, "commutative(aten::add(x, 3))", {.contained = false}).size(), 0u);
+  EXPECT_EQ(find(graph, "#mutating(x, ...)", {.contained = false}).size(), 1u);
+}
+
 // Of a call of a number, and one of a tensor, each says what it takes.
 TEST(Spellings, ANumberForATensorIsTheOverloadForNumbers) {
   const Graph graph = testing::graph_of(
