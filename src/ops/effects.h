@@ -41,6 +41,8 @@ struct alignas(8) NodeEffects {
 
   /// True when the node may not be removed or merged though nothing uses it.
   bool impure() const { return writes || random || side_effect || unknown; }
+  /// True when a tensor may have other sizes or strides behind it, in place.
+  bool mutates_shapes() const { return restructures || unknown; }
   /// Equal in everything.
   friend bool operator==(const NodeEffects&, const NodeEffects&) = default;
 };

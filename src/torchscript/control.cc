@@ -198,7 +198,7 @@ std::string Importer::condition_text(const fx::Argument& argument) const {
   const c10::IValue* known = node ? examples_->value(*node) : nullptr;
   const bool number = known && (known->isInt() || known->isBool() || known->isDouble());
   if (!number || !node->is(Op::call_function) || examples_->hangs_on_data(*node)) return to_string(argument);
-  std::string text = node->target().str() + "(";
+  std::string text = node->target().str() + "@" + std::to_string(examples_->moment(*node)) + "(";
   for (const Argument& operand : node->args()) text += condition_text(operand) + ", ";
   return text + ")";
 }

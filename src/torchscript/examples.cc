@@ -20,18 +20,30 @@ namespace {
 
 /// What is asked of a tensor without looking at its elements.
 bool asks_for_form(Symbol target) {
-  constexpr std::array<std::string_view, 20> kForms = {"aten::size",       "aten::dim",
-                                                       "aten::numel",      "aten::len",
-                                                       "aten::stride",     "aten::storage_offset",
-                                                       "aten::__is__",     "aten::is_floating_point",
-                                                       "aten::is_complex", "aten::is_contiguous",
-                                                       "aten::__isnot__",  "prim::dtype",
-                                                       "prim::device",     "prim::layout",
-                                                       "prim::is_cuda",    "prim::requires_grad",
-                                                       "aten::is_signed",  "prim::is_quantized",
-                                                       "prim::is_sparse",  "prim::is_meta"};
+  constexpr std::array<std::string_view, 19> kForms = {"aten::size",         "aten::dim",
+                                                       "aten::numel",        "aten::len",
+                                                       "aten::stride",       "aten::storage_offset",
+                                                       "aten::__is__",       "aten::is_floating_point",
+                                                       "aten::is_complex",   "aten::is_contiguous",
+                                                       "aten::__isnot__",    "prim::dtype",
+                                                       "prim::device",       "prim::layout",
+                                                       "prim::is_cuda",      "aten::is_signed",
+                                                       "prim::is_quantized", "prim::is_sparse",
+                                                       "prim::is_meta"};
   return std::ranges::find(kForms, packet_of(target.view())) != kForms.end();
 }
+
+bool is_number(const c10::IValue& value) { return value.isInt() || value.isBool() || value.isDouble(); }
+
+/// What takes parts of lists, tuples and dicts, or asks for their keys.
+bool looks_into_container(Symbol target) {
+  constexpr std::array<std::string_view, 4> kLooks = {"aten::__getitem__", "aten::__contains__", "aten::keys",
+                                                      "prim::TupleIndex"};
+  return target == python::kGetItem || std::ranges::find(kLooks, packet_of(target.view())) != kLooks.end();
+}
+
+/// What the caller of the program decides, run by run.
+bool asks_for_grad_mode(Symbol target) { return target == "aten::is_grad_enabled" || target == "prim::requires_grad"; }
 
 bool holds_tensor(const c10::IValue& value) {
   if (value.isTensor()) return true;
@@ -78,12 +90,22 @@ bool is_equal(const c10::IValue& a, const c10::IValue& b) {
 template <typename Run>
 void Examples::keep(const Node& node, Run&& run) {
   Known known;
-  bool all = true;
+  bool all = true, of_inputs = false, of_tensors = true, of_numbers = true, of_nothing = true;
   node.for_each_input([&](const Node& input) {
-    all = all && at(input).value;
-    known.of_data = known.of_data || at(input).of_data;
+    const Known& operand = at(input);
+    of_nothing = false;
+    all = all && operand.value;
+    known.of_data = known.of_data || operand.of_data;
+    of_inputs = of_inputs || operand.in_input;
+    of_tensors = of_tensors && operand.value && operand.value->isTensor();
+    of_numbers = of_numbers && operand.value && is_number(*operand.value);
   });
-  known.of_data = (known.of_data && !asks_for_form(node.target())) || effects_of(node).random;
+  const NodeEffects effects = effects_of(node);
+  known.of_data = (known.of_data && !asks_for_form(node.target())) || effects.random;
+  known.moment = of_numbers && !of_nothing ? 0 : of_tensors && asks_for_form(node.target()) ? reshapes_ : writes_;
+  const bool acts = effects.side_effect && node.target() != python::kAssert;
+  writes_ += effects.writes || effects.unknown || acts || node.is(Op::call_module);
+  reshapes_ += effects.mutates_shapes();
   if (all) {
     const at::NoGradGuard no_grad;
     try {
@@ -92,18 +114,22 @@ void Examples::keep(const Node& node, Run&& run) {
       if (failure_.empty()) failure_ = node.name() + ": " + first_line(error);
     }
   }
+  const bool taken = of_inputs && looks_into_container(node.target()) && known.value;
+  known.in_input = taken;
+  if (taken) known.of_data = holds_tensor(*known.value);
   known_[node] = std::move(known);
 }
 
+// A copy: the file may write to what it is given.
 void Examples::set_input(const Node& node, c10::IValue value) {
-  const bool of_data = holds_tensor(value);
-  known_[node] = {std::move(value), of_data};
+  const bool of_data = holds_tensor(value), container = value.isList() || value.isTuple() || value.isGenericDict();
+  known_[node] = {.value = value.deepcopy(), .of_data = of_data, .in_input = container};
 }
 
 void Examples::set_attribute(const Node& node, const c10::IValue& value, bool is_parameter) {
   if (is_parameter) parameters_.insert(value.toTensor().storage().unsafeGetStorageImpl());
   const bool copied = value.isTensor() && !is_parameter;
-  known_[node] = {copied ? c10::IValue(value.toTensor().detach().clone()) : value, true};
+  known_[node] = {.value = copied ? c10::IValue(value.toTensor().detach().clone()) : value, .of_data = true};
 }
 
 /// A tensor of the file, which the run must not change.
@@ -122,6 +148,8 @@ bool Examples::writes_parameters(const Node& node) const {
 
 void Examples::run(const Node& node) {
   keep(node, [&]() -> std::optional<c10::IValue> {
+    if (asks_for_grad_mode(node.target()))
+      throw std::runtime_error("whether gradients are wanted is the caller's to say");
     if (node.target() == python::kAssert || writes_parameters(node)) return std::nullopt;
     const auto value_of = [&](Node& input) { return *at(input).value; };
     CallValues values;

@@ -35,6 +35,9 @@ class Examples {
 
   /// What the node is at the examples; null where it could not be run.
   const c10::IValue* value(const Node& node) const { return at(node).value ? &*at(node).value : nullptr; }
+  /// A number that two calls of equal arguments share only when nothing was written between them that the calls would
+  /// see: elements, lists and dicts, or, for what asks for the form of a tensor, its sizes.
+  std::size_t moment(const Node& node) const { return at(node).moment; }
   /// True when the value hangs on what tensors hold, not on their sizes, types, and the inputs that are numbers.
   bool hangs_on_data(const Node& node) const { return at(node).of_data; }
   /// Why the first node that could not be run could not.
@@ -44,6 +47,8 @@ class Examples {
   struct Known {
     std::optional<c10::IValue> value;
     bool of_data = false;
+    bool in_input = false;  // a container that is an input, or in one: what is no tensor in it is no data
+    std::size_t moment = 0;
   };
   const Known& at(const Node& node) const { return std::as_const(known_)[node]; }
   bool writes_parameters(const Node& node) const;
@@ -53,6 +58,7 @@ class Examples {
   NodeMap<Known> known_;
   std::unordered_set<const void*> parameters_;  // storages
   std::string failure_;
+  std::size_t writes_ = 0, reshapes_ = 0;  // so far
   internal::KeepRandomState random_;
 };
 

@@ -79,6 +79,7 @@ void Importer::import_model(const torch::jit::Module& model) {
 
 void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
   std::size_t next = 0;
+  std::vector<std::pair<std::size_t, Node*>> optionals;  // with examples: their place among the arguments
   for (std::size_t i = 1; i < schema.arguments().size(); ++i) {
     const c10::Argument& parameter = schema.arguments()[i];
     if (const auto concrete = options_.concrete_inputs.find(parameter.name());
@@ -101,17 +102,28 @@ void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
     } else {
       throw Error(ErrorKind::invalid_argument, "there is no example for the input '" + parameter.name() + "'");
     }
-    if (!examples_->value(input)->isNone()) continue;
-    // What is absent is absent for all that the file does with it.
-    Node& absent = graph.call_function("aten::__is__", {Argument(input), Argument()});
-    graph.call_function(python::kAssert, {Argument(absent), Argument("the program was read for inputs at which `" +
-                                                                     parameter.name() + "` is None")});
-    args.back() = AbstractValue::of_constant(c10::IValue(), parameter.type());
+    if (parameter.type()->castRaw<c10::OptionalType>()) optionals.emplace_back(args.size() - 1, &input);
   }
   if (next < options_.examples.size())
     throw Error(ErrorKind::invalid_argument, std::to_string(options_.examples.size()) +
                                                  " examples are given, and the model takes " + std::to_string(next) +
                                                  " inputs");
+  // What is absent, or given, is so for all that the file does with it.
+  for (const auto& [place, input] : optionals) {
+    const bool absent = examples_->value(*input)->isNone();
+    Node& holds = graph.call_function(absent ? "aten::__is__" : "aten::__isnot__", {Argument(*input), Argument()});
+    graph.call_function(python::kAssert,
+                        {Argument(holds), Argument("the program was read for inputs at which `" +
+                                                   input->target().str() + "` is " + (absent ? "None" : "given"))});
+    const c10::TypePtr type = args[place].type;
+    if (absent) {
+      args[place] = AbstractValue::of_constant(c10::IValue(), type);
+    } else {
+      Node& given = graph.call_function("aten::_unwrap_optional", {Argument(*input)});
+      examples_->run(given);
+      args[place] = AbstractValue::of_node(given, type->castRaw<c10::OptionalType>()->getElementType());
+    }
+  }
 }
 
 void Importer::import_leaf(const torch::jit::Module& leaf, torch::jit::Function& method, const Values& args,

@@ -9,6 +9,7 @@
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/support/error.h>
 #include "tests/support/error_of.h"
+#include "tests/support/scratch_folder.h"
 
 namespace fx::examples_test {
 
@@ -253,6 +254,95 @@ TEST(AtExamplesOnly, WhatOneCallSettlesIsAProgram) {
     EXPECT_THAT(testing::one_line_error_of([&] { from_torchscript(settling(code), {.examples = {ones({2})}}); }),
                 HasSubstr("setting attribute 'calls' while running cannot become a graph"));
   }
+}
+
+// A question that is asked again is another one when something was written that it sees.
+TEST(AtExamplesOnly, WhatWasWrittenInBetweenIsAskedAgain) {
+  struct Case {
+    const char* condition;
+    const char* write;
+    Inputs examples, others;
+  };
+  const auto ints = [](std::vector<std::int64_t> values) { return c10::List<std::int64_t>(values); };
+  const Case cases[] = {
+      {"len(l) < n", "l.append(1)", {ones({2}), ints({0}), 3}, {ones({2}), ints({0}), 2}},
+      {"l[0] < n", "l[0] = n", {ones({2}), ints({4}), 3}, {ones({2}), ints({2}), 3}},
+      {"l.pop() > 0", "n += 1", {ones({2}), ints({1, 1}), 3}, {ones({2}), ints({0, 1}), 3}},
+      {"n in l", "l[0] = n + 1", {ones({2}), ints({3}), 3}, {ones({2}), ints({4}), 3}},
+      {"x.size(0) == 2", "x.t_()", {ones({2, 2}), ints({}), 0}, {ones({2, 3}), ints({}), 0}},
+      {"x.dim() == 3", "x.squeeze_(0)", {ones({2, 1, 3}), ints({}), 0}, {ones({1, 1, 3}), ints({}), 0}},
+      {"x.numel() == n", "x.resize_(n)", {ones({3}), ints({}), 3}, {ones({3}), ints({}), 2}},
+  };
+  for (const Case& each : cases) {
+    const std::string condition = each.condition;
+    const torch::jit::Module module =
+        module_of("def forward(self, x, l: List[int], n: int):\n  m = 0\n  if " + condition + ":\n    m += 1\n  " +
+                  each.write + "\n  if " + condition + ":\n    m += 10\n  return m\n");
+    const auto copies = [](const Inputs& inputs) {
+      Inputs made;
+      for (const c10::IValue& input : inputs) made.push_back(input.deepcopy());
+      return made;
+    };
+    const auto gm = from_torchscript(module, {.examples = copies(each.examples)});
+    for (const Inputs* of : {&each.examples, &each.others}) {
+      const Inputs& inputs = *of;
+      torch::jit::Module fresh = module.deepcopy();
+      const std::int64_t expected = fresh.forward(copies(inputs)).toInt();
+      std::optional<std::int64_t> found;
+      const std::string refused = testing::one_line_error_of([&] { found = gm->run(copies(inputs)).toInt(); });
+      EXPECT_TRUE(!found || *found == expected) << condition << " " << each.write << ": " << *found;
+      EXPECT_TRUE(found || &inputs != &each.examples) << condition << refused;
+    }
+  }
+}
+
+TEST(AtExamplesOnly, WhetherGradientsAreWantedIsTheCallers) {
+  EXPECT_THAT(testing::one_line_error_of([&] {
+                from_torchscript(module_of("def forward(self, x):\n  if torch.is_grad_enabled():\n    x = x + 1\n"
+                                           "  return x\n"),
+                                 {.examples = {ones({2})}});
+              }),
+              HasSubstr("whether gradients are wanted is the caller's to say"));
+}
+
+TEST(AtExamplesOnly, OptionalsMayBeGivenOrAbsent) {
+  const torch::jit::Module module = module_of(
+      "def forward(self, x, y: Optional[Tensor] = None, n: int = 1):\n  if y is not None:\n    x = x + y\n"
+      "  if x.size(0) > 2:\n    x = x * n\n  return x\n");
+  const testing::ScratchFolder folder;
+  const std::string file = (folder / "optional.pt").string();
+  for (const bool given : {false, true}) {
+    const c10::IValue y = given ? ones({3}) : c10::IValue();
+    const auto gm = from_torchscript(module, {.examples = {ones({3}), y, 2}});
+    EXPECT_TRUE(gm->graph().check().empty()) << gm->graph();
+    gm->save(file);
+    const auto again = load(file);
+    for (const auto& program : {gm, again}) {
+      torch::jit::Module fresh = module.deepcopy();
+      const torch::Tensor expected = fresh.forward({ones({3}), y, 2}).toTensor();
+      EXPECT_TRUE(program->run({ones({3}), y, 2}).toTensor().equal(expected));
+      EXPECT_THAT(testing::one_line_error_of([&] {
+                    program->run({ones({3}), given ? c10::IValue() : ones({3}), 2});
+                  }),
+                  HasSubstr(given ? "`y` is given" : "`y` is None"));
+    }
+  }
+}
+
+TEST(AtExamplesOnly, KeysAndWordsInContainersAreNoData) {
+  const torch::jit::Module module = module_of(
+      "def forward(self, d: Dict[str, Tensor], t: Tuple[Tensor, str]):\n  x = t[0]\n  if 'm' in d:\n    x = x * "
+      "d['m']\n"
+      "  if t[1] == 'twice':\n    x = x * 2\n  return x\n");
+  c10::Dict<std::string, torch::Tensor> dict;
+  dict.insert("m", torch::full({2}, 3.0f));
+  const c10::IValue pair = c10::ivalue::Tuple::create({ones({2}), "twice"});
+  const auto gm = from_torchscript(module, {.examples = {dict, pair}});
+  torch::jit::Module fresh = module.deepcopy();
+  EXPECT_TRUE(gm->run({dict, pair}).toTensor().equal(fresh.forward({dict, pair}).toTensor()));
+  EXPECT_FALSE(testing::one_line_error_of([&] {
+                 gm->run({dict, c10::ivalue::Tuple::create({ones({2}), "once"})});
+               }).empty());
 }
 
 TEST(AtExamplesOnly, LazyExamplesAreAskedForWhereTheyAreNeeded) {
