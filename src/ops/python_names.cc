@@ -340,7 +340,6 @@ constexpr LikeRow kLike[] = {
 };
 
 constexpr LikeRow kScript[] = {
-    {".norm", "aten::norm"},
     {"math.log", "aten::log"},
     {"math.sqrt", "aten::sqrt"},
     {"math.trunc", "aten::Int"},
@@ -348,11 +347,6 @@ constexpr LikeRow kScript[] = {
     {"operator.is_", "aten::__is__"},
     {"operator.is_not", "aten::__isnot__"},
     {"operator.not_", "aten::__not__"},
-    {"torch.atleast_1d", "aten::atleast_1d"},
-    {"torch.atleast_2d", "aten::atleast_2d"},
-    {"torch.atleast_3d", "aten::atleast_3d"},
-    {"torch.cdist", "aten::cdist"},
-    {"torch.norm", "aten::norm"},
     {"torch.sym_float", "aten::Float"},
     {"torch.sym_int", "aten::Int"},
     {"torch.sym_max", "prim::max"},

@@ -83,6 +83,10 @@ c10::IValue call_target(Op op, Symbol target, const CallValues& call) {
 
 std::string no_such_target(Op op, Symbol target) {
   if (op == Op::call_method) return "tensors have no method '" + target.str() + "'";
+  if (target.view().starts_with("torch."))
+    return "'" + target.str() +
+           "' is no operator by itself; check its spelling, write it in operators, or make it a function of yours with "
+           "fx::wrap";
   return "there is no operator '" + target.str() + "'; check its spelling, or load the library that registers it";
 }
 

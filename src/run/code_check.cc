@@ -54,7 +54,7 @@ void check_nesting(std::string_view text) {
 void check_code(std::string_view text) {
   check_nesting(text);
   std::size_t inner = 0;  // how far the statements of the class are indented; 0: none is open
-  bool is_first = false;
+  bool is_first = false, is_enum = false;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view line = text.substr(begin, end - begin);
@@ -63,13 +63,14 @@ void check_code(std::string_view text) {
     if (indent == std::string_view::npos) continue;
     if (line.substr(indent).starts_with("class ")) {
       is_first = true;
+      is_enum = line.find("(Enum)") != std::string_view::npos;  // whose names have values alone
       inner = 0;
       continue;
     }
     if (is_first) inner = indent;
     is_first = false;
     if (inner > 0 && indent == 0) inner = 0;
-    if (inner > 0 && indent == inner) check_statement_of_class(line.substr(indent));
+    if (inner > 0 && indent == inner && !is_enum) check_statement_of_class(line.substr(indent));
   }
 }
 

@@ -10,7 +10,7 @@ namespace fx {
 void check_nesting(std::string_view text);
 
 /// The same for code with classes. Throws Error(io), too, when a class sets a name without a type, which none but the
-/// lists of its parameters, buffers and hooks may.
+/// lists of its parameters, buffers and hooks may, and the members of an Enum.
 void check_code(std::string_view text);
 
 }  // namespace fx

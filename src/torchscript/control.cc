@@ -92,6 +92,8 @@ bool may_run(const JitBlock& block, bool may_raise) {
   });
 }
 
+constexpr int kMostWords = 6;  // so deep do conditions show
+
 /// The comparison that is true when this one is not, for numbers that are no floats (NaN) and no tensors.
 const char* opposite(Symbol target) {
   static constexpr std::pair<const char*, const char*> kOpposites[] = {
@@ -176,10 +178,18 @@ std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, c
     refuse(node, frame, "control flow that hangs on the elements of a tensor cannot become a graph");
   if (!found->isBool() && !found->isInt() && !found->isDouble()) return std::nullopt;
   const c10::IValue known = *found;  // nodes that are made here move it
-  const std::string line = source_line(node);
+  const bool is_state = node.kind() == torch::jit::prim::SetAttr;
+  const std::string line = is_state ? "self." + node.s(torch::jit::attr::name) : source_line(node);
   const SourceLocation place = location_of(node);
-  const std::string reason = "the program was read for inputs at which `" + (line.empty() ? asked.name() : line) +
-                             "` goes another way" + (place.known() ? " (" + place.str() + ")" : "");
+  const std::string number = to_string(*fx::to_argument(known));
+  const bool fails = known.isBool() && !known.toBool();
+  const char* const flipped = fails ? opposite(asked.target()) : nullptr;
+  std::string holds = in_words(Argument(asked), 0, flipped ? fx::Symbol(flipped) : fx::Symbol());
+  if (!known.isBool()) holds += " == " + number;
+  if (fails && !flipped) holds = "not (" + holds + ")";
+  const std::string reason =
+      "the program was read for inputs at which " + holds + ": `" + (line.empty() ? asked.name() : line) +
+      (is_state ? "` becomes " + number : "` goes another way") + (place.known() ? " (" + place.str() + ")" : "");
   if (!decided_.insert(condition_text(Argument(asked)) + " is " + to_string(*fx::to_argument(known))).second)
     return known;
   if (known.isBool()) {
@@ -190,6 +200,31 @@ std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, c
     emit_assert(node, frame, same, true, reason);
   }
   return known;
+}
+
+// `x.size(2) % 8 == 0`, as far as it is arithmetic on sizes and numbers; what else there is goes by its name. A
+// comparison may show `as` another one.
+std::string Importer::in_words(const fx::Argument& argument, int depth, fx::Symbol as) const {
+  static constexpr std::pair<std::string_view, std::string_view> kSigns[] = {
+      {"aten::add", "+"},       {"aten::sub", "-"},           {"aten::mul", "*"}, {"aten::floordiv", "//"},
+      {"aten::remainder", "%"}, {"aten::div", "/"},           {"aten::eq", "=="}, {"aten::ne", "!="},
+      {"aten::lt", "<"},        {"aten::le", "<="},           {"aten::gt", ">"},  {"aten::ge", ">="},
+      {"aten::__is__", "is"},   {"aten::__isnot__", "is not"}};
+  const Node* node = argument.node_or_null();
+  if (!node || !node->is(Op::call_function) || depth > kMostWords) return node ? node->name() : to_string(argument);
+  const std::string_view packet = packet_of((as.empty() ? node->target() : as).view());
+  const auto part = [&](std::size_t i) { return in_words(node->arg(i), depth + 1, {}); };
+  const auto sign = std::ranges::find(kSigns, packet, &std::pair<std::string_view, std::string_view>::first);
+  if (sign != std::end(kSigns) && node->args().size() == 2) {
+    const std::string text = part(0) + " " + std::string(sign->second) + " " + part(1);
+    return depth == 0 ? text : "(" + text + ")";
+  }
+  if (packet == "aten::__not__") return "not " + part(0);
+  if (packet == "aten::dim" || packet == "aten::numel") return part(0) + "." + std::string(packet.substr(6)) + "()";
+  if (packet == "aten::size" && node->args().size() == 2) return part(0) + ".size(" + part(1) + ")";
+  if (packet == "aten::len") return "len(" + part(0) + ")";
+  if (node->target() == python::kGetItem && node->args().size() == 2) return part(0) + "[" + part(1) + "]";
+  return packet == "aten::size" ? part(0) + ".size()" : node->name();
 }
 
 // Equal texts are equal conditions: numbers of numbers, down to the sizes of a tensor and the inputs.

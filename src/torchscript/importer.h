@@ -110,6 +110,7 @@ class Importer {
   std::optional<bool> truth_of(const AbstractValue& value) const;
   std::optional<bool> truth_of_types(const Node& condition) const;
   std::optional<c10::IValue> decide(const JitNode& node, Frame& frame, const AbstractValue& value);
+  std::string in_words(const fx::Argument& argument, int depth, fx::Symbol as) const;
   std::string condition_text(const fx::Argument& argument) const;
   std::string cure() const;
   std::optional<std::int64_t> known_number(const fx::Argument& value) const;

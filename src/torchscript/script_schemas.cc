@@ -137,7 +137,8 @@ void require_seen_writes(const Node& node, const c10::FunctionSchema& schema) {
   if (!schema.returns().empty()) return;
   for (const c10::Argument& argument : schema.arguments()) {
     const bool written = argument.alias_info() && argument.alias_info()->isWrite();
-    if (written && argument.type()->kind() == c10::TypeKind::ListType)
+    const auto* list = argument.type()->castRaw<c10::ListType>();
+    if (written && list && is_tensor(*list->getElementType()))
       throw Error(ErrorKind::unsupported,
                   "TorchScript drops " + schema.name() +
                       ", which writes to the tensors of a list; write to each of them in a "

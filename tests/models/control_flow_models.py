@@ -1,4 +1,5 @@
 """Hand-made models for the importer: control flow that a file decides, and control flow that only data or the caller decides."""
+import enum
 from typing import Dict, List, Optional
 
 import torch
@@ -193,6 +194,21 @@ class Helpers(nn.Module):
         return self.shift(helper(x, -0.5), 1) - helper(x, 0.0, high=2.0)
 
 
+class Mode(enum.Enum):
+    DOUBLE = "double"
+    HALVE = "halve"
+
+
+class EnumMode(nn.Module):
+    """What to do is a member of an Enum, as torchvision's interpolation modes are."""
+
+    def forward(self, x):
+        mode = Mode.HALVE
+        if mode == Mode.DOUBLE:
+            x = x * 2
+        return x / 2 if mode == Mode.HALVE else x
+
+
 class MixedTrace(nn.Module):
     """A scripted submodule with real control flow inside a traced parent."""
 
@@ -220,6 +236,7 @@ def resolved_cases():
     yield Case("assert_dim", made(AssertDim), X)
     yield Case("raise_dim", made(RaiseDim), X)
     yield Case("assert_values", made(AssertValues), X)
+    yield Case("enum_mode", made(EnumMode), X)
     yield Case("mixed_trace", made(MixedTrace), X, scripted=False)
 
 

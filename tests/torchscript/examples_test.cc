@@ -153,7 +153,7 @@ TEST_P(AtExamples, TheGraphIsTheFileOrRefuses) {
   }
   for (const Inputs& inputs : each.refused) {
     EXPECT_THAT(testing::one_line_error_of([&] { gm->run(inputs); }),
-                HasSubstr("the program was read for inputs at which `"));
+                HasSubstr("the program was read for inputs at which "));
   }
 }
 
@@ -241,7 +241,7 @@ TEST(AtExamplesOnly, WhatOneCallSettlesIsAProgram) {
   EXPECT_THAT(testing::one_line_error_of([&] {
                 scaled->forward(torch::ones({3, 8}));
               }),
-              HasSubstr("the program was read for inputs at which"))
+              HasSubstr("the program was read for inputs at which 8 / x.size(1) == 2.0: `self.scale` becomes 2.0"))
       << "the file's second call would scale by what the first found";
   const auto warned =
       from_torchscript(settling("def forward(self, x):\n  if self.calls == 0:\n    self.calls = 1\n  return x + 1\n"),
@@ -343,6 +343,19 @@ TEST(AtExamplesOnly, KeysAndWordsInContainersAreNoData) {
   EXPECT_FALSE(testing::one_line_error_of([&] {
                  gm->run({dict, c10::ivalue::Tuple::create({ones({2}), "once"})});
                }).empty());
+}
+
+TEST(AtExamplesOnly, ConditionsAreSaidInWords) {
+  const auto gm = from_torchscript(
+      module_of("def forward(self, x):\n  n = 8 - x.size(0) % 8\n  if n != 8:\n    x = torch.cat([x, x[0:n]])\n"
+                "  if x.dim() == 2:\n    x = x + 1\n  return x\n"),
+      {.examples = {ones({16, 3})}});
+  EXPECT_THAT(testing::one_line_error_of([&] {
+                gm->forward(torch::ones({9, 3}));
+              }),
+              HasSubstr("inputs at which (8 - (x.size(0) % 8)) == 8: `if n != 8:"));
+  EXPECT_THAT(testing::one_line_error_of([&] { gm->forward(torch::ones({8})); }),
+              HasSubstr("inputs at which x.dim() == 2: `if x.dim() == 2:"));
 }
 
 TEST(AtExamplesOnly, LazyExamplesAreAskedForWhereTheyAreNeeded) {
