@@ -170,7 +170,7 @@ constexpr FunctionRow kFunctions[] = {
     {F "interpolate", kInterpolate, "mode='bilinear', recompute_scale_factor=None, antialias=False", "aten::upsample_bilinear2d.vec(input, size@twice, align_corners|False, scale_factor@twice)"},
     {F "interpolate", kInterpolate, "mode='bicubic', recompute_scale_factor=None, antialias=False", "aten::upsample_bicubic2d.vec(input, size@twice, align_corners|False, scale_factor@twice)"},
     {F "interpolate", kInterpolate, "mode='trilinear', recompute_scale_factor=None, antialias=False", "aten::upsample_trilinear3d.vec(input, size@thrice, align_corners|False, scale_factor@thrice)"},
-    {F "interpolate", kInterpolate, "", "aten::__interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)"},
+    {F "interpolate", kInterpolate, "scale_factor=None, antialias=False", "aten::__interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)"},
     // Rearranging.
     {F "fold", "input, output_size, kernel_size, dilation=1, padding=0, stride=1", "", "aten::col2im(input, output_size, kernel_size, dilation, padding, stride)"},
     {F "pad", "input, pad, mode='constant', value=None", "", "aten::pad(input, pad, mode, value)"},

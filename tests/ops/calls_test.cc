@@ -105,8 +105,9 @@ TEST_F(CallOf, ListsAndNoModeAreOperatorsOfTheirOwn) {
   EXPECT_EQ(of(Op::call_method, "div", {x, y}, {{"rounding_mode", "floor"}}),
             "aten::div.Tensor_mode(%x, %y, rounding_mode='floor', )");
   EXPECT_EQ(function("operator.invert", {2}), "nothing") << "numbers are no tensors";
-  EXPECT_EQ(function("torch.nn.functional.interpolate", {x}, {{"scale_factor", 2.0}}),
-            "aten::__interpolate(%x, None, 2.0, )");
+  EXPECT_EQ(function("torch.nn.functional.interpolate", {x}, {{"size", 5}}), "aten::__interpolate.scale_list(%x, 5, )");
+  EXPECT_EQ(function("torch.nn.functional.interpolate", {x}, {{"scale_factor", 1.7}}), "nothing")
+      << "by a factor the operator computes as Python did before 1.5";
 }
 
 TEST(Elements, ResultsThatHaveNames) {
