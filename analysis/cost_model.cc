@@ -87,7 +87,7 @@ std::optional<Operations> pooling(const CallShapes& c) {
 }
 
 struct Entry {
-  const char* packet;
+  std::string_view packet;
   Formula formula;
 };
 
@@ -125,7 +125,7 @@ constexpr Entry kFormulas[] = {
     {"aten::scaled_dot_product_attention", attention},
     {"aten::_scaled_dot_product_attention", attention},
     {"aten::_native_multi_head_attention", multi_head<true>},
-    {"torch.nn.functional.multi_head_attention_forward", multi_head<false>},
+    {python::kMultiHeadAttention, multi_head<false>},
     {"aten::batch_norm", per_output<2>},
     {"aten::native_batch_norm", per_output<2>},
     {"aten::_native_batch_norm_legit_no_training", per_output<2>},

@@ -205,7 +205,7 @@ class Translator {
 
 bool is_spelt_in_python(const PatternNode& node, bool from_graph) {
   const Symbol name = node.kind == PatternKind::call ? python_spelling(node) : Symbol();
-  if (name.empty()) return false;
+  if (name.empty() || (node.bare && node.targets.names().empty())) return false;  // spelt, whatever its arguments
   if (node.op != Op::call_function && !(from_graph && node.op == Op::call_method)) return false;
   if (node.op == Op::call_function && !target_info(name).overloads->empty()) return false;
   return !candidate_overloads(node.op, name).empty();
@@ -230,8 +230,7 @@ void translate(PatternData& data) {
     PatternNode made = node;
     move_operands(made, moved);
     if (spelt(node)) {
-      if (node.bare && !node.targets.spellings().empty()) {  // whatever its arguments
-      } else if (node.bare) {
+      if (node.bare) {
         std::vector<Symbol> names;
         for (const OperatorSchema* schema : candidate_overloads(node.op, python_spelling(node)))
           append_new(names, schema->target);

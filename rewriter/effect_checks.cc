@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fxgraph/matchers/pattern_access.h>
+#include <fxgraph/ops/python_names.h>
 #include <fxgraph/rewriter/legality.h>
 
 namespace fx::internal {
@@ -12,15 +13,7 @@ const Node* earlier(const Node* a, const Node* b) { return a->is_before(*b) ? a 
 
 }  // namespace
 
-bool switches_mode(const Node& call) {
-  static const Symbol kSwitches[] = {"aten::set_grad_enabled",
-                                     "torch.set_grad_enabled",
-                                     "torch._C._set_grad_enabled",
-                                     "torch.autograd.grad_mode.set_grad_enabled",
-                                     "torch.amp.autocast_mode._enter_autocast",
-                                     "torch.amp.autocast_mode._exit_autocast"};
-  return call.is(Op::call_function) && std::ranges::find(kSwitches, call.target()) != std::end(kSwitches);
-}
+bool switches_mode(const Node& call) { return call.is(Op::call_function) && is_mode_switch(call.target()); }
 
 // ── Effects ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

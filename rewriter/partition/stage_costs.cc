@@ -10,6 +10,7 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/partition/stopwatch.h>
 #include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
@@ -27,8 +28,6 @@ std::vector<TensorInfo> parameter_infos(const LeafModule& leaf) {
   for (const NamedTensor& tensor : leaf.tensors()) infos.push_back(tensor_info(tensor.tensor));
   return infos;
 }
-
-constexpr std::string_view kAttention = "torch.nn.functional.multi_head_attention_forward";
 
 /// Modules whose forward branches on data, or is many operators: only their types tell.
 std::optional<ModuleCall> by_type(const LeafModule& leaf) {
@@ -93,7 +92,7 @@ CostOptions module_costs(const GraphModule& module) {
       return ModuleCall{Symbol(packet_of(main->target().view())), parameter_infos(*leaf)};
     std::optional<ModuleCall> known = by_type(*leaf);
     // A trace gives attention each tensor once, so that what it takes cannot be told from the parameters behind.
-    if (known && known->packet.view() == kAttention) known.reset();
+    if (known && known->packet.view() == python::kMultiHeadAttention) known.reset();
     return known.value_or(ModuleCall{{}, parameter_infos(*leaf)});
   };
   return options;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/python_symbols.h>
 
 namespace fx::quantize {
 
@@ -205,7 +206,7 @@ constexpr std::array kRows = std::to_array<Row>({
     {.packet = "aten::split", .role = S},
     {.packet = "aten::split_with_sizes", .role = S},
     {.packet = "aten::unbind", .role = S},
-    {.packet = "operator.getitem", .role = S},
+    {.packet = python::kGetItemName, .role = S},
     {.packet = "aten::stack", .role = Role::share_all},
 });
 

@@ -1,5 +1,6 @@
 #include <fxgraph/nn/nn_construction.h>
 #include <fxgraph/nn/nn_row.h>
+#include <fxgraph/ops/python_symbols.h>
 
 namespace fx::internal {
 namespace {
@@ -40,7 +41,7 @@ void add_transformer_rows(TorchRows& rows) {
                [](const nn::Module& module) {
                  return dynamic_cast<const nn::MultiheadAttentionImpl&>(module).options.dropout() > 0;
                },
-           .cost_operator = "torch.nn.functional.multi_head_attention_forward"});
+           .cost_operator = std::string(python::kMultiHeadAttention)});
   const TorchFile file(rows, "transformer");
   const auto width = taking(FX_OPTION(d_model), FX_OPTION(nhead));
   const auto layer = described(width, FX_OPTION(dim_feedforward), FX_OPTION(dropout), FX_OPTION(activation));

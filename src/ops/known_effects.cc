@@ -137,4 +137,14 @@ const KnownEffect* known_effect(std::string_view name) {
   return row != std::end(kKnown) && row->name == name ? &row->effect : nullptr;
 }
 
+bool is_mode_switch(Symbol target) {
+  static const Symbol kSwitches[] = {"aten::set_grad_enabled",
+                                     "torch.set_grad_enabled",
+                                     "torch._C._set_grad_enabled",
+                                     "torch.autograd.grad_mode.set_grad_enabled",
+                                     "torch.amp.autocast_mode._enter_autocast",
+                                     "torch.amp.autocast_mode._exit_autocast"};
+  return std::ranges::find(kSwitches, target) != std::end(kSwitches);
+}
+
 }  // namespace fx::internal

@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include <fxgraph/support/symbol.h>
+
 namespace fx::internal {
 
 /// A function or method with its Python parameters, and the call of an operator that does the same.
@@ -74,6 +76,9 @@ struct KnownRow {
 };
 /// The effect of `name`, or null. Names under `math.` are all pure.
 const KnownEffect* known_effect(std::string_view name);
+
+/// True for what switches a mode of the thread: whether gradients are wanted, or autocast.
+bool is_mode_switch(Symbol target);
 
 /// Python modules whose functions are operators of the same name, with what stands before it: `torch.linalg.` is
 /// `aten::linalg_`.

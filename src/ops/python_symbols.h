@@ -1,12 +1,18 @@
 // The functions of Python that programs are made of between their operators: parts of tuples, numbers, assertions.
 #pragma once
 
+#include <string_view>
+
 #include <fxgraph/support/symbol.h>
 
 /// Python's spelling of each, as targets of Op::call_function.
 namespace fx::python {
 
-inline const Symbol kGetItem("operator.getitem"), kSetItem("operator.setitem"), kLength("builtins.len"),
+/// For tables that are made when the program is compiled.
+inline constexpr std::string_view kGetItemName = "operator.getitem",
+                                  kMultiHeadAttention = "torch.nn.functional.multi_head_attention_forward";
+
+inline const Symbol kGetItem(kGetItemName), kSetItem("operator.setitem"), kLength("builtins.len"),
     kGetAttr("builtins.getattr");
 inline const Symbol kAssert("torch._assert");  ///< of a condition and a message
 inline const Symbol kAdd("operator.add"), kSub("operator.sub"), kMul("operator.mul"), kTrueDiv("operator.truediv"),

@@ -176,7 +176,7 @@ std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, c
   }
   if (examples_->hangs_on_data(asked))
     refuse(node, frame, "control flow that hangs on the elements of a tensor cannot become a graph");
-  if (!found->isBool() && !found->isInt() && !found->isDouble()) return std::nullopt;
+  if (!is_number(*found)) return std::nullopt;
   const c10::IValue known = *found;  // nodes that are made here move it
   const bool is_state = node.kind() == torch::jit::prim::SetAttr;
   const std::string line = is_state ? "self." + node.s(torch::jit::attr::name) : source_line(node);
@@ -231,8 +231,8 @@ std::string Importer::in_words(const fx::Argument& argument, int depth, fx::Symb
 std::string Importer::condition_text(const fx::Argument& argument) const {
   const Node* node = argument.node_or_null();
   const c10::IValue* known = node ? examples_->value(*node) : nullptr;
-  const bool number = known && (known->isInt() || known->isBool() || known->isDouble());
-  if (!number || !node->is(Op::call_function) || examples_->hangs_on_data(*node)) return to_string(argument);
+  if (!known || !is_number(*known) || !node->is(Op::call_function) || examples_->hangs_on_data(*node))
+    return to_string(argument);
   std::string text = node->target().str() + "@" + std::to_string(examples_->moment(*node)) + "(";
   for (const Argument& operand : node->args()) text += condition_text(operand) + ", ";
   return text + ")";

@@ -33,8 +33,6 @@ bool asks_for_form(Symbol target) {
   return std::ranges::find(kForms, packet_of(target.view())) != kForms.end();
 }
 
-bool is_number(const c10::IValue& value) { return value.isInt() || value.isBool() || value.isDouble(); }
-
 /// What takes parts of lists, tuples and dicts, or asks for their keys.
 bool looks_into_container(Symbol target) {
   constexpr std::array<std::string_view, 4> kLooks = {"aten::__getitem__", "aten::__contains__", "aten::keys",
@@ -87,16 +85,19 @@ bool is_equal(const c10::IValue& a, const c10::IValue& b) {
 
 }  // namespace
 
+bool is_number(const c10::IValue& value) { return value.isInt() || value.isBool() || value.isDouble(); }
+
 template <typename Run>
 void Examples::keep(const Node& node, Run&& run) {
   Known known;
-  bool all = true, of_inputs = false, of_tensors = true, of_numbers = true, of_nothing = true;
+  bool all = true, in_input = false, of_tensors = true, of_numbers = true, of_nothing = true;
   node.for_each_input([&](const Node& input) {
     const Known& operand = at(input);
     of_nothing = false;
     all = all && operand.value;
     known.of_data = known.of_data || operand.of_data;
-    of_inputs = of_inputs || operand.in_input;
+    in_input = in_input || operand.in_input;
+    known.of_inputs = known.of_inputs || operand.of_inputs;
     of_tensors = of_tensors && operand.value && operand.value->isTensor();
     of_numbers = of_numbers && operand.value && is_number(*operand.value);
   });
@@ -114,7 +115,7 @@ void Examples::keep(const Node& node, Run&& run) {
       if (failure_.empty()) failure_ = node.name() + ": " + first_line(error);
     }
   }
-  const bool taken = of_inputs && looks_into_container(node.target()) && known.value;
+  const bool taken = in_input && looks_into_container(node.target()) && known.value;
   known.in_input = taken;
   if (taken) known.of_data = holds_tensor(*known.value);
   known_[node] = std::move(known);
@@ -123,7 +124,7 @@ void Examples::keep(const Node& node, Run&& run) {
 // A copy: the file may write to what it is given.
 void Examples::set_input(const Node& node, c10::IValue value) {
   const bool of_data = holds_tensor(value), container = value.isList() || value.isTuple() || value.isGenericDict();
-  known_[node] = {.value = value.deepcopy(), .of_data = of_data, .in_input = container};
+  known_[node] = {.value = value.deepcopy(), .of_data = of_data, .of_inputs = true, .in_input = container};
 }
 
 void Examples::set_attribute(const Node& node, const c10::IValue& value, bool is_parameter) {

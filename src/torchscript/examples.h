@@ -40,6 +40,8 @@ class Examples {
   std::size_t moment(const Node& node) const { return at(node).moment; }
   /// True when the value hangs on what tensors hold, not on their sizes, types, and the inputs that are numbers.
   bool hangs_on_data(const Node& node) const { return at(node).of_data; }
+  /// True when it is computed of an input in any way.
+  bool hangs_on_inputs(const Node& node) const { return at(node).of_inputs; }
   /// Why the first node that could not be run could not.
   const std::string& failure() const { return failure_; }
 
@@ -47,6 +49,7 @@ class Examples {
   struct Known {
     std::optional<c10::IValue> value;
     bool of_data = false;
+    bool of_inputs = false;
     bool in_input = false;  // a container that is an input, or in one: what is no tensor in it is no data
     std::size_t moment = 0;
   };
@@ -61,6 +64,9 @@ class Examples {
   std::size_t writes_ = 0, reshapes_ = 0;  // so far
   internal::KeepRandomState random_;
 };
+
+/// An int, a float or a bool.
+bool is_number(const c10::IValue& value);
 
 /// True when a second call of the method at these inputs gives what the first gave, and leaves every attribute as the
 /// first left it: then so does every later one. Runs both, on copies of the model.

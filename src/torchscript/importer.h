@@ -133,7 +133,6 @@ class Importer {
   bool check_batch_size(const JitNode& node, Frame& frame, const Values& args);
   bool is_same_at_examples(const AbstractValue& a, const AbstractValue& b) const;
   bool settle(const JitNode& node, Frame& frame, AbstractValue& value);
-  bool hangs_on_inputs(const Node& node) const;
   bool holds_attribute(const Node* node, const std::string& path) const;
 
   // leaves.cc: modules that stay calls

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <ranges>
-#include <unordered_set>
 
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/run/operators.h>
@@ -93,20 +92,6 @@ bool Importer::is_same_at_examples(const AbstractValue& a, const AbstractValue& 
                     [this](const auto& one, const auto& other) { return is_same_at_examples(one, other); });
 }
 
-bool Importer::hangs_on_inputs(const Node& node) const {
-  std::vector<const Node*> open = {&node};
-  std::unordered_set<const Node*> seen;
-  while (!open.empty()) {
-    const Node& next = *open.back();
-    open.pop_back();
-    if (next.is(Op::placeholder)) return true;
-    next.for_each_input([&](const Node& input) {
-      if (seen.insert(&input).second) open.push_back(&input);
-    });
-  }
-  return false;
-}
-
 // What a call makes where it finds nothing, and later calls find: numbers are asserted to be what they are at the
 // examples, so that it does not matter which call made them. False for what hangs on the inputs in other ways.
 bool Importer::settle(const JitNode& node, Frame& frame, AbstractValue& value) {
@@ -118,7 +103,7 @@ bool Importer::settle(const JitNode& node, Frame& frame, AbstractValue& value) {
   if (value.kind == Kind::local_object) return all_settle(std::views::values(value.local->attributes));
   if (!value.is_node() || examples_->hangs_on_data(*value.node)) return false;
   const c10::IValue* known = examples_->value(*value.node);
-  if (!known || !(known->isInt() || known->isDouble() || known->isBool())) return !hangs_on_inputs(*value.node);
+  if (!known || !is_number(*known)) return !examples_->hangs_on_inputs(*value.node);
   value = AbstractValue::of_constant(*decide(node, frame, value), value.type);
   return true;
 }
