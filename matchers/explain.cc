@@ -234,7 +234,10 @@ std::string absent_operators(const Graph& graph, const Pattern& pattern, const F
   std::string text;
   for (std::uint32_t i = 0; i < program.size(); ++i) {
     if (program.node(i).kind != internal::PatternKind::call || !program.is_required(i)) continue;
-    if (has_call(graph, program, i)) continue;
+    const auto is_there = [&](const Node& node) {
+      return program.may_be(i, node) || !internal::misfit(program.node(i), program.called(node)).empty();
+    };
+    if (std::ranges::any_of(graph.nodes(), is_there)) continue;
     const std::string wanted = internal::describe(program.pattern(), i);
     const bool function = program.node(i).op == Op::call_function;
     text += "the graph has no " + (wanted.starts_with("a ") ? wanted.substr(2) : wanted) +

@@ -1,5 +1,10 @@
 #include <fxgraph/matchers/explain_words.h>
 
+#include <algorithm>
+
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/schema_registry.h>
+
 namespace fx::internal {
 
 std::string describe_targets(const TargetSet& set) {
@@ -59,6 +64,26 @@ std::string describe(const Value& value) {
   const Node& node = *value.node;
   return node.name() + " (" + (node.is(Op::call_function) ? "" : std::string(to_string(node.op())) + " ") +
          node.target().str() + ")";
+}
+
+std::string misfit(const PatternNode& node, const Call& call) {
+  if (!call) return {};
+  const OperatorSchema& schema = call.schema();
+  const std::string_view packet = packet_of(operator_name(schema).view());
+  const auto is_named = [&](Symbol name) {
+    return packet_of(target_info(canonical_target(name)).name.view()) == packet;
+  };
+  if (std::ranges::none_of(node.targets.names(), is_named)) return {};
+  const std::string called = schema.target.str();
+  if (const std::size_t most = schema.num_positional(); node.args.size() > most && !schema.varargs) {
+    const std::string takes = called + " takes " + std::to_string(most) + " by position";
+    if (most == schema.arguments.size()) return takes;
+    return takes + ", write " + schema.arguments[most].name.str() + "=… for the next";
+  }
+  for (const auto& [name, value] : node.kwargs) {
+    if (schema.index_of(name) < 0) return called + " has no argument " + name.str();
+  }
+  return {};
 }
 
 namespace {
@@ -164,6 +189,8 @@ std::string explain_failure(const CompiledPattern& program, const Engine& engine
              (node.kind == PatternKind::sequence ? " elements" : " arguments") + ", found " + std::to_string(detail) +
              "; write ... to leave the rest open";
     case Mismatch::keyword:
+      if (std::string why = misfit(node, program.called(*value.node)); !why.empty())
+        return "wants other arguments of " + value.node->name() + ": " + why;
       return "has an argument that the pattern does not mention: " +
              keyword(program.called(*value.node), *value.node, detail);
     case Mismatch::not_default: return default_reason(program.called(*value.node), detail);
@@ -179,6 +206,8 @@ std::string explain_failure(const CompiledPattern& program, const Engine& engine
                  : "wants " + value.node->name() + " to be used by " + describe(program.pattern(), pattern) +
                        " too, it is used by " + (value.node->has_users() ? list_users(*value.node) : "nothing");
     case Mismatch::opcode_or_target:
+      if (std::string why = value.node ? misfit(node, program.called(*value.node)) : ""; !why.empty())
+        return where + "wants other arguments of " + value.node->name() + ": " + why;
       return where + "wants " + describe(program.pattern(), widest(program, pattern)) + ", found " + describe(value);
     default: return where + "wants " + describe(program.pattern(), pattern) + ", found " + describe(value);
   }

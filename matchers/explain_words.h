@@ -16,6 +16,10 @@ std::string describe(const PatternData& data, std::uint32_t index);
 /// What stands there: "conv2d_3 (aten::conv2d)", "6.5", "nothing".
 std::string describe(const Value& value);
 
+/// Why a call of the pattern's operator is of no overload that the pattern's arguments fit: "aten::add.Tensor takes 2
+/// by position, write alpha=… for the next". Empty when they fit, or the call is of another operator.
+std::string misfit(const PatternNode& node, const Call& call);
+
 /// One failed comparison: what is wanted and what is there.
 struct Failure {
   std::uint32_t pattern;

@@ -86,6 +86,18 @@ TEST(NearMisses, ReasonsAreGrouped) {
   EXPECT_EQ(near_misses(graph, "aten::gelu(x)"), "0 places tried, 0 fit\nthe graph has no aten::gelu\n");
 }
 
+TEST(NearMisses, TheOperatorIsThereWithOtherArguments) {
+  const Graph graph = graph_of("a = torch.add(%x, %y, alpha=2)\nb = aten::mean(%a)\nreturn b", "x y");
+  EXPECT_EQ(near_misses(graph, "aten::add(_, _, 2)"),
+            "1 place tried, 0 fit\n1 × a: wants other arguments of a: aten::add.Tensor takes 2 by position, write "
+            "alpha=… for the next\n");
+  EXPECT_EQ(near_misses(graph, "aten::mean(_, [1])"),
+            "1 place tried, 0 fit\n1 × b: wants other arguments of b: aten::mean takes 1 by position, write dtype=… "
+            "for the next\n");
+  EXPECT_EQ(near_misses(graph, "aten::mean(_, keepdim=True, dim=[1])"),
+            "1 place tried, 0 fit\n1 × b: wants other arguments of b: aten::mean has no argument keepdim\n");
+}
+
 TEST(NearMisses, TheModuleThatHasTheOperatorIsNamed) {
   const Graph graph = graph_of("a = call_module[target=net](%x)\nb = call_module[target=own](%a)\nreturn b");
   const auto outer = std::make_shared<const Graph>(graph_of("a = call_module[target=act](%x)\nreturn a"));
