@@ -56,9 +56,10 @@ const Call& CallOnKinds::resolve_forced() {
   for (const Symbol packet : packets) {
     if (packet.empty()) continue;
     node_->set_target(Op::call_function, packet);
-    if (resolve()) return call_;
+    if (resolve() && std::ranges::find(known.candidates, &call_.schema()) != known.candidates.end()) return call_;
   }
   node_->set_target(op, target);
+  call_ = {};
   return call_;
 }
 

@@ -83,8 +83,7 @@ bool gather_ints(Arguments& args, std::size_t first) {
   return true;
 }
 
-bool same_arguments_call(Symbol packet, const Node& node, Translation& call) {
-  const Overloads& overloads = *target_info(packet).overloads;
+bool same_arguments_call(const Overloads& overloads, const Node& node, Translation& call) {
   if (overloads.empty()) return false;
   const std::size_t first = node.is(Op::call_method) ? 1 : 0;
   call.args.assign(node.args().begin(), node.args().end());
@@ -100,9 +99,9 @@ bool same_arguments_call(Symbol packet, const Node& node, Translation& call) {
 
 // ── Calls that the table of functions translates ─────────────────────────────────────────────────────────────────────
 
-bool resolve_strictly(Symbol target, Translation& call) {
+bool resolve_strictly(Symbol target, const Overloads& reached, Translation& call) {
   const TargetInfo& info = target_info(target);
-  if (target.view() == packet_of(target.view())) return call.choose(*info.overloads);
+  if (target.view() == packet_of(target.view())) return call.choose(reached.empty() ? *info.overloads : reached);
   return info.schema && call.choose({&info.schema, 1});
 }
 
@@ -154,8 +153,7 @@ std::optional<Symbol> target_of(const PythonRow& row, const RowBinding& values) 
   return inplace.as_bool() ? Symbol(row.target.str() + "_") : row.target;
 }
 
-bool row_call(const PythonRow& row, const Node& node, Translation& call) {
-  if (row.same_arguments) return same_arguments_call(row.target, node, call);
+bool row_call(const PythonRow& row, const Overloads& reached, const Node& node, Translation& call) {
   RowBinding values;
   if (!values.bind(row, node) || !values.holds(row)) return false;
   const std::optional<Symbol> target = target_of(row, values);
@@ -174,7 +172,7 @@ bool row_call(const PythonRow& row, const Node& node, Translation& call) {
       call.kwargs.push_back({item.keyword, *std::move(value)});
     }
   }
-  if (!resolve_strictly(*target, call)) return false;
+  if (!resolve_strictly(*target, *target == row.target ? reached : Overloads(), call)) return false;
   drop_defaults(call);
   return true;
 }
@@ -276,10 +274,12 @@ bool operator_call(const PythonTarget& target, const Node& node, Translation& ca
 bool translate(const Node& node, Translation& call) {
   const PythonTarget& target = python_target(node.op(), node.target());
   if (target.op) return operator_call(target, node, call);
-  for (const PythonRow& row : target.rows) {
-    if (row_call(row, node, call)) return true;
+  for (std::size_t i = 0; i < target.rows.size(); ++i) {
+    const PythonRow& row = target.rows[i];
+    const Overloads& reached = target.of_rows[i];
+    if (row.same_arguments ? same_arguments_call(reached, node, call) : row_call(row, reached, node, call)) return true;
   }
-  return !target.packet.empty() && same_arguments_call(target.packet, node, call);
+  return same_arguments_call(target.of_packet, node, call);
 }
 
 // Python repeats a single number, alone or in a list, where an operator takes a list of fixed size; not every way to

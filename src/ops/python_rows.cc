@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include <fxgraph/ir/target.h>
+
 namespace fx::internal {
 
 namespace {
@@ -112,12 +114,28 @@ std::vector<PythonRow> read_all() {
   return rows;
 }
 
+const std::vector<PythonRow>& all_rows() {
+  static const std::vector<PythonRow> rows = read_all();
+  return rows;
+}
+
 }  // namespace
 
 std::span<const PythonRow> python_rows(std::string_view name) {
-  static const std::vector<PythonRow> rows = read_all();
-  const auto found = std::ranges::equal_range(rows, name, {}, &PythonRow::name);
+  const auto found = std::ranges::equal_range(all_rows(), name, {}, &PythonRow::name);
   return {found.begin(), found.end()};
+}
+
+std::vector<std::string_view> python_functions_of(std::string_view packet) {
+  std::vector<std::string_view> names;
+  for (const OperatorRow& row : python_operators()) {
+    if (row.packet == packet) names.push_back(row.name);
+  }
+  for (const PythonRow& row : all_rows()) {
+    if (packet_of(row.target.view()) == packet && (names.empty() || names.back() != row.name))
+      names.push_back(row.name);
+  }
+  return names;
 }
 
 }  // namespace fx::internal

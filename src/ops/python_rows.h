@@ -47,4 +47,7 @@ struct PythonRow {
 /// The rows of `name`, in order.
 std::span<const PythonRow> python_rows(std::string_view name);
 
+/// The functions and methods that call an operator of the packet, given the right arguments. O(rows).
+std::vector<std::string_view> python_functions_of(std::string_view packet);
+
 }  // namespace fx::internal

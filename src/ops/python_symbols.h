@@ -12,6 +12,10 @@ namespace fx::python {
 inline constexpr std::string_view kGetItemName = "operator.getitem",
                                   kMultiHeadAttention = "torch.nn.functional.multi_head_attention_forward";
 
+/// Where functions stand that are operators, whole or nearly.
+inline constexpr std::string_view kTorchModule = "torch.", kFunctionalModule = "torch.nn.functional.",
+                                  kOperatorModule = "operator.";
+
 inline const Symbol kGetItem(kGetItemName), kSetItem("operator.setitem"), kLength("builtins.len"),
     kGetAttr("builtins.getattr");
 inline const Symbol kAssert("torch._assert");  ///< of a condition and a message

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/call.h>
 
 namespace fx::internal {
@@ -25,6 +26,24 @@ Overloads of_tensors(std::string_view packet) {
     return std::ranges::any_of(operands, [](const SchemaArgument& argument) { return argument.type.is_tensor(); });
   });
   return kept;
+}
+
+// Those that functions of torch and methods reach: TorchScript's, on plain numbers, strings and lists, are none of
+// torch, and numbers have no methods. All, where that leaves none.
+Overloads reached(Op op, std::string_view packet) {
+  const auto is_reached = [&](const OperatorSchema* schema) {
+    const auto is_of_torch = [](const auto& each) {
+      return each.type.is_tensor() || each.type.base == SchemaType::Base::dtype;
+    };
+    if (std::ranges::any_of(schema->arguments, is_of_torch) || std::ranges::any_of(schema->returns, is_of_torch))
+      return true;
+    return op == Op::call_method && !schema->arguments.empty() &&
+           !is_number_type({schema->arguments[0].type.base, schema->arguments[0].type.list});
+  };
+  const Overloads& all = overload_list(Symbol(packet));
+  Overloads kept;
+  std::ranges::copy_if(all, std::back_inserter(kept), is_reached);
+  return kept.empty() ? all : kept;
 }
 
 bool is_like_operator(std::string_view name) {
@@ -78,25 +97,27 @@ PythonTarget look_up(Op op, Symbol target, const TargetInfo& info) {
     found.of_numbers = overload_list(Symbol(found.op->numbers.empty() ? found.op->packet : found.op->numbers));
   } else if (found.rows.empty() && !is_like_operator(name) && !found.effect) {
     found.packet = Symbol(agreed_packet(packet_by_name(name)));
+    found.of_packet = reached(op, found.packet.view());
   }
-  const auto add = [&](std::string_view packet) {
-    const Overloads& list = overload_list(Symbol(packet));
+  for (const PythonRow& row : found.rows) found.of_rows.push_back(reached(op, row.target.view()));
+  const auto add = [&](std::string_view packet, const Overloads& list) {
     if (std::ranges::find(found.packets, Symbol(packet)) != found.packets.end()) return;
     if (!list.empty()) found.packets.push_back(Symbol(packet));
     found.candidates.insert(found.candidates.end(), list.begin(), list.end());
   };
   if (found.op) {
-    for (const std::string_view packet : {found.op->packet, found.op->numbers, found.op->mirrored}) add(packet);
+    for (const std::string_view packet : {found.op->packet, found.op->numbers, found.op->mirrored})
+      add(packet, overload_list(Symbol(packet)));
   } else {
     for (const PythonRow& row : found.rows) {
       const std::string packet(packet_of(row.target.view()));
-      add(packet);
-      if (row.inplace != PythonItem::kLiteral) add(packet + "_");
+      add(packet, reached(op, packet));
+      if (row.inplace != PythonItem::kLiteral) add(packet + "_", reached(op, packet + "_"));
     }
     for (const LikeRow& row : like_operators()) {
-      if (row.name == name) add(row.packet);
+      if (row.name == name) add(row.packet, reached(op, row.packet));
     }
-    add(found.packet.view());
+    add(found.packet.view(), found.of_packet);
   }
   found.result = common_result(found.candidates);
   return found;

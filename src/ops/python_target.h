@@ -17,7 +17,9 @@ struct PythonTarget {
   const OperatorRow* op = nullptr;
   Overloads of_tensors, of_numbers, of_mirrored;
   std::span<const PythonRow> rows;
+  std::vector<Overloads> of_rows;       ///< of each, those that a call may be, where the row names no overload
   Symbol packet;                        ///< the operator that has its name, where the function is that; else empty
+  Overloads of_packet;                  ///< those that a call may be
   const KnownEffect* effect = nullptr;  ///< of functions that are no operator
   std::vector<Symbol> packets;          ///< the operators that a call may end in
   Overloads candidates;                 ///< what candidate_overloads says

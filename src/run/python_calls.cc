@@ -13,6 +13,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/python_functions.h>
 #include <fxgraph/run/failure.h>
 #include <fxgraph/run/int_pow.h>
 #include <fxgraph/run/nested_graph.h>
@@ -25,6 +26,7 @@ namespace {
 using at::indexing::TensorIndex;
 using c10::IValue;
 using internal::fail;
+using internal::PythonTask;
 using Args = std::vector<IValue>;
 
 IValue at_or_fail(const std::vector<IValue>& elements, std::int64_t index) {
@@ -253,59 +255,55 @@ IValue python_getattr(Args& args) {
   fail("a " + args[0].tagKind() + " has no attribute " + name + " here");
 }
 
-const std::vector<PythonFunction>& functions() {
-  static const auto& table = *new std::vector<PythonFunction>{
-      {"operator.getitem", {"a", "b"}, getitem},
-      {"operator.setitem", {"a", "b", "c"}, setitem},
-      {"builtins.getattr", {"object", "name"}, python_getattr},
-      {"builtins.len", {"obj"}, python_len},
-      {"builtins.int", {"x"}, python_int},
-      {"builtins.float", {"x"}, [](Args& args) { return IValue(as_double(args[0])); }},
-      {"builtins.bool", {"x"}, [](Args& args) { return IValue(truth(args[0])); }},
-      {"operator.not_", {"a"}, [](Args& args) { return IValue(!truth(args[0])); }},
-      {"operator.truth", {"a"}, [](Args& args) { return IValue(truth(args[0])); }},
-      {"operator.floordiv", {"a", "b"}, python_floordiv},
-      {"operator.ifloordiv", {"a", "b"}, python_floordiv},
-      {"operator.pow", {"a", "b"}, python_pow},
-      {"operator.ipow", {"a", "b"}, python_pow},
-      {"operator.pos", {"a"}, [](Args& args) { return IValue(number_of(args[0])); }},
-      {"operator.inv", {"a"}, [](Args& args) { return IValue(~number_of(args[0]).toLong()); }},
-      {"operator.invert", {"a"}, [](Args& args) { return IValue(~number_of(args[0]).toLong()); }},
-      {"operator.is_", {"a", "b"}, [](Args& args) { return IValue(args[0].is(args[1])); }},
-      {"operator.is_not", {"a", "b"}, [](Args& args) { return IValue(!args[0].is(args[1])); }},
-      {"torch._assert", {"condition", "message"}, python_assert, 1},
-      {"torch.sym_float", {"a"}, [](Args& args) { return IValue(as_double(args[0])); }},
-      {"torch.sym_int", {"a"}, python_int},
-      {"torch.sym_not", {"a"}, [](Args& args) { return IValue(!truth(args[0])); }},
-      {"torch.sym_max", {"a", "b"}, [](Args& args) { return one_of(args, as_double(args[1]) > as_double(args[0])); }},
-      {"torch.sym_min", {"a", "b"}, [](Args& args) { return one_of(args, as_double(args[1]) < as_double(args[0])); }},
-      {"torch.sym_ite", {"b", "t", "f"}, [](Args& args) { return truth(args[0]) ? args[1] : args[2]; }},
-      {"torch._sym_sqrt", {"a"}, [](Args& args) { return IValue(std::sqrt(as_double(args[0]))); }},
-      {"torch.unique", {"input", "sorted", "return_inverse", "return_counts", "dim"}, python_unique, 1},
-      {".unique", {"self", "sorted", "return_inverse", "return_counts", "dim"}, python_unique, 1},
-      {"torch.unique_consecutive", {"input", "return_inverse", "return_counts", "dim"}, python_unique_consecutive, 1},
-      {".unique_consecutive", {"self", "return_inverse", "return_counts", "dim"}, python_unique_consecutive, 1},
-      {"math.trunc", {"x"}, python_int},
-      {"math.sqrt", {"x"}, [](Args& args) { return IValue(std::sqrt(as_double(args[0]))); }},
-      {"math.exp", {"x"}, [](Args& args) { return IValue(std::exp(as_double(args[0]))); }},
-      {"math.log", {"x"}, [](Args& args) { return IValue(std::log(as_double(args[0]))); }},
-      {"math.floor",
-       {"x"},
-       [](Args& args) { return IValue(static_cast<std::int64_t>(std::floor(as_double(args[0])))); }},
-      {"math.ceil", {"x"}, [](Args& args) { return IValue(static_cast<std::int64_t>(std::ceil(as_double(args[0])))); }},
-      {".__getitem__", {"self", "index"}, getitem},
-      {".__setitem__", {"self", "index", "value"}, setitem},
-  };
-  return table;
+IValue of_double(double number) { return number; }
+IValue of_int(double number) { return static_cast<std::int64_t>(number); }
+
+IValue (*function_of(PythonTask task))(Args& args) {
+  switch (task) {
+    case PythonTask::take_item: return getitem;
+    case PythonTask::set_item: return setitem;
+    case PythonTask::read_attribute: return python_getattr;
+    case PythonTask::length: return python_len;
+    case PythonTask::to_int: return python_int;
+    case PythonTask::to_float: return [](Args& args) { return of_double(as_double(args[0])); };
+    case PythonTask::to_bool: return [](Args& args) { return IValue(truth(args[0])); };
+    case PythonTask::negate: return [](Args& args) { return IValue(!truth(args[0])); };
+    case PythonTask::divide_down: return python_floordiv;
+    case PythonTask::power: return python_pow;
+    case PythonTask::keep_number: return [](Args& args) { return IValue(number_of(args[0])); };
+    case PythonTask::invert_bits: return [](Args& args) { return IValue(~number_of(args[0]).toLong()); };
+    case PythonTask::is_same: return [](Args& args) { return IValue(args[0].is(args[1])); };
+    case PythonTask::is_other: return [](Args& args) { return IValue(!args[0].is(args[1])); };
+    case PythonTask::check: return python_assert;
+    case PythonTask::larger: return [](Args& args) { return one_of(args, as_double(args[1]) > as_double(args[0])); };
+    case PythonTask::smaller: return [](Args& args) { return one_of(args, as_double(args[1]) < as_double(args[0])); };
+    case PythonTask::choose: return [](Args& args) { return truth(args[0]) ? args[1] : args[2]; };
+    case PythonTask::unique: return python_unique;
+    case PythonTask::unique_consecutive: return python_unique_consecutive;
+    case PythonTask::square_root: return [](Args& args) { return of_double(std::sqrt(as_double(args[0]))); };
+    case PythonTask::exponential: return [](Args& args) { return of_double(std::exp(as_double(args[0]))); };
+    case PythonTask::logarithm: return [](Args& args) { return of_double(std::log(as_double(args[0]))); };
+    case PythonTask::round_down: return [](Args& args) { return of_int(std::floor(as_double(args[0]))); };
+    case PythonTask::round_up: return [](Args& args) { return of_int(std::ceil(as_double(args[0]))); };
+  }
+  return nullptr;
 }
 
-const std::unordered_map<Symbol, const PythonFunction*>& function_index() {
+std::vector<PythonFunction> make_functions() {
+  std::vector<PythonFunction> made = higher_order_functions();
+  for (const internal::PythonSignature& signature : internal::python_signatures()) {
+    const auto end = std::ranges::find(signature.parameters, nullptr);
+    std::vector<const char*> parameters(signature.parameters.begin(), end);
+    const std::size_t least = parameters.size() - signature.optional;
+    made.push_back({signature.name.data(), std::move(parameters), function_of(signature.task), least});
+  }
+  return made;
+}
+
+const std::unordered_map<Symbol, PythonFunction>& function_index() {
   static const auto& index = *[] {
-    auto* map = new std::unordered_map<Symbol, const PythonFunction*>;
-    for (const PythonFunction& function : functions()) map->emplace(Symbol(function.target), &function);
-    for (const PythonFunction& function : higher_order_functions()) map->emplace(Symbol(function.target), &function);
-    map->emplace(Symbol("getattr"), map->at(Symbol("builtins.getattr")));
-    map->emplace(Symbol("len"), map->at(Symbol("builtins.len")));
+    auto* map = new std::unordered_map<Symbol, PythonFunction>;
+    for (PythonFunction& function : make_functions()) map->emplace(Symbol(function.target), std::move(function));
     return map;
   }();
   return index;
@@ -325,7 +323,7 @@ const PythonFunction* find_python_function(Op op, Symbol target) {
   const bool method = op == Op::call_method;
   const Symbol name = Symbol::find(internal::python_name(op, target));
   const auto found = name.empty() ? function_index().end() : function_index().find(name);
-  return found == function_index().end() || (name.view().front() == '.') != method ? nullptr : found->second;
+  return found == function_index().end() || (name.view().front() == '.') != method ? nullptr : &found->second;
 }
 
 }  // namespace fx

@@ -75,6 +75,21 @@ TEST_F(CallOf, NumbersMayComeFirst) {
   EXPECT_EQ(function("torch.addmm", {x, y, w}), "aten::addmm(%x, %y, %w, )");
 }
 
+// TorchScript has arithmetic of plain numbers, strings and lists under the operators' names; Python's operators reach
+// it.
+TEST_F(CallOf, FunctionsOfTorchTakeTensors) {
+  EXPECT_EQ(function("torch.sub", {2, x}), "nothing");  // a number, or torch.rsub's tensor: x decides
+  EXPECT_EQ(function("torch.sub", {x, 2}), "aten::sub.Scalar(%x, 2, )");
+  EXPECT_EQ(function("torch.div", {2, x}), "nothing");
+  EXPECT_EQ(function("torch.add", {2, 3}), "nothing");
+  EXPECT_EQ(function("torch.exp", {2}), "nothing");
+  EXPECT_EQ(of(Op::call_method, "mul", {2, x}), "nothing");
+  EXPECT_EQ(function("operator.add", {2, 3}), "aten::add.int(2, 3, )");
+  EXPECT_EQ(function("aten::sub", {2, 3}), "aten::sub.int(2, 3, )");
+  EXPECT_EQ(function("torch.result_type", {2, 3}), "aten::result_type.Scalar_Scalar(2, 3, )");
+  EXPECT_EQ(of(Op::call_method, "index", {Argument::list({2, 3}), 3}), "aten::index.list_int([2, 3], 3, )");
+}
+
 TEST_F(CallOf, ABoolIsAnIntToPythonsOperators) {
   Node& n = graph.call_method("size", {x, 0});
   Node& c = graph.call_function("operator.eq", {n, 2});
@@ -138,6 +153,15 @@ TEST(CallOnKinds, TheKindsDecide) {
   EXPECT_EQ(called("Tensor", "int"), "aten::add.Scalar 01");
   EXPECT_EQ(called("float", "Tensor"), "aten::add.Scalar 10");
   EXPECT_EQ(called("str", "Tensor"), "no overload of operator.add takes these arguments: (str, Tensor)");
+}
+
+TEST(CallOnKinds, NumbersDoNotTurnAFunctionOfTorchIntoArithmetic) {
+  Graph graph;
+  Node& difference = graph.call_function("torch.sub", {2, graph.placeholder("f")});
+  internal::CallOnKinds ints(difference, [](const Node&) { return "int"; });
+  EXPECT_EQ(text_of(ints.resolve_forced()), "nothing");
+  internal::CallOnKinds tensors(difference, [](const Node&) { return "Tensor"; });
+  EXPECT_EQ(tensors.resolve_forced().schema().target, "aten::sub.Tensor");
 }
 
 TEST_F(CallOf, AliasesAgreeOnOneName) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/program/hostile/arguments.h>
 #include <fxgraph/rewriter/program/hostile/modules.h>
 #include <fxgraph/rewriter/program/hostile/respell.h>
@@ -37,7 +38,7 @@ Node& Calls::place(Op op, Symbol target, const std::vector<Argument>& args, cons
     if (!random_.chance(85)) continue;
     const std::int64_t index =
         static_cast<std::int64_t>(i) - (random_.chance(15) ? static_cast<std::int64_t>(count) : 0);
-    Node& part = program_.graph.call_function("operator.getitem", {node, index});
+    Node& part = program_.graph.call_function(python::kGetItem, {node, index});
     made_.push_back(&part);
     keep(part, run(part));
   }
@@ -104,10 +105,10 @@ void Calls::operation(std::string_view target, unsigned optional_percent) {
 }
 
 void Calls::arithmetic() {
-  constexpr std::array<std::string_view, 5> kOperators = {"operator.add", "operator.mul", "operator.sub",
-                                                          "operator.floordiv", "aten::size.int"};
-  const std::string_view target = random_.pick(kOperators);
-  if (target == "aten::size.int" || numbers_.empty()) return operation("aten::size.int");
+  static const std::array<Symbol, 5> kOperators = {python::kAdd, python::kMul, python::kSub, python::kFloorDiv,
+                                                   "aten::size.int"};
+  const Symbol target = random_.pick(kOperators);
+  if (target == kOperators.back() || numbers_.empty()) return operation("aten::size.int");
   const Argument other = random_.chance(50) ? Argument(random_.pick(numbers_)) : Argument(random_.between(1, 3));
   place(Op::call_function, target, {Argument(random_.pick(numbers_)), other});
 }
@@ -145,7 +146,7 @@ Argument Calls::draw_index(bool in_tuple) {
 
 void Calls::index() {
   if (pool_.empty()) throw NoSuchCall();
-  place(Op::call_function, "operator.getitem", {pick(), draw_index()});
+  place(Op::call_function, python::kGetItem, {pick(), draw_index()});
 }
 
 void Calls::write() {
@@ -154,7 +155,7 @@ void Calls::write() {
       if (pool_.empty()) return;
       Node *x = pick(), *y = pick();
       const Argument index = draw_index();
-      place(Op::call_function, "operator.setitem",
+      place(Op::call_function, python::kSetItem,
             {x, index, random_.chance(50) ? Argument(y) : draw_literal(random_, program_.numbers)});
       return;
     }

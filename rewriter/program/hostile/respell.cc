@@ -2,35 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+
+#include <fxgraph/ops/python_rows.h>
+#include <fxgraph/ops/python_symbols.h>
 
 namespace fx::hostile {
 
 namespace {
 
-using Names = std::pair<std::string_view, std::string_view>;
-
-// Of the operators' packets and the functions of Python's module `operator`.
-constexpr std::array<Names, 27> kOperators = {{
-    {"add", "add"},         {"sub", "sub"},
-    {"mul", "mul"},         {"div", "truediv"},
-    {"neg", "neg"},         {"matmul", "matmul"},
-    {"pow", "pow"},         {"bitwise_and", "and_"},
-    {"bitwise_or", "or_"},  {"eq", "eq"},
-    {"ne", "ne"},           {"lt", "lt"},
-    {"gt", "gt"},           {"le", "le"},
-    {"ge", "ge"},           {"bitwise_not", "invert"},
-    {"add_", "iadd"},       {"sub_", "isub"},
-    {"mul_", "imul"},       {"div_", "itruediv"},
-    {"remainder", "mod"},   {"abs", "abs"},
-    {"bitwise_xor", "xor"}, {"floor_divide", "floordiv"},
-    {"pow_", "ipow"},       {"bitwise_and_", "iand"},
-    {"bitwise_or_", "ior"},
-}};
-
-constexpr std::array<std::string_view, 14> kFunctionals = {
-    "relu",        "gelu", "silu",       "sigmoid", "tanh",       "softplus", "hardswish",
-    "hardsigmoid", "elu",  "leaky_relu", "linear",  "layer_norm", "softmax",  "dropout"};
+// Of those that call the operator: what Python's tables have under `module`; empty when there is none.
+std::string_view name_under(Random& random, std::string_view module, const std::string& packet) {
+  std::vector<std::string_view> names = internal::python_functions_of("aten::" + packet);
+  std::erase_if(names, [&](std::string_view name) { return !name.starts_with(module); });
+  return names.empty() ? std::string_view() : random.pick(names);
+}
 
 std::string packet_of(const OperatorSchema& schema) {
   const std::string_view target = schema.target.view();
@@ -71,7 +56,7 @@ void unpack_sizes(Random& random, Spelling& call) {
 /// All arguments by name, the first too.
 void name_all(const OperatorSchema& schema, Spelling& call) {
   if (call.op != Op::call_function || call.args.empty() || call.args.size() > schema.arguments.size()) return;
-  const bool of_torch = call.target.starts_with("torch.") && !call.target.starts_with("torch.ops.");
+  const bool of_torch = call.target.starts_with(python::kTorchModule);
   if (!of_torch && !call.target.starts_with("aten::")) return;
   std::vector<NamedArgument> named;
   for (std::size_t i = 0; i < call.args.size(); ++i) {
@@ -100,21 +85,22 @@ Spelling respell(Random& random, const OperatorSchema& schema, Spelling call) {
       break;
     }
     case 1: {
-      const auto* found = std::ranges::find(kOperators, packet, &Names::first);
+      const std::string_view found = name_under(random, python::kOperatorModule, packet);
       const std::size_t wanted = schema.num_positional() > 1 && !schema.arguments[1].default_value ? 2 : 1;
-      if (found == kOperators.end() || call.args.size() != wanted || !call.kwargs.empty()) break;
-      call.target = "operator." + std::string(found->second);
+      if (found.empty() || call.args.size() != wanted || !call.kwargs.empty()) break;
+      call.target = found;
       if (wanted == 2 && !packet.ends_with('_') && !call.args[1].is_node() && random.chance(30))
         std::swap(call.args[0], call.args[1]);
       break;
     }
-    case 2: call.target = "torch." + packet; break;
-    case 3:
-      if (std::ranges::find(kFunctionals, packet) == kFunctionals.end() || !call.kwargs.empty()) break;
-      if (packet == "dropout" && call.args.size() < 3) break;
-      call.target = "torch.nn.functional." + packet;
+    case 2: call.target = std::string(python::kTorchModule) + packet; break;
+    case 3: {
+      const std::string_view found = name_under(random, python::kFunctionalModule, packet);
+      if (found.empty() || !call.kwargs.empty() || (packet == "dropout" && call.args.size() < 3)) break;
+      call.target = found;
       if (call.args.size() == 1 && random.chance(40)) call.kwargs.push_back({"inplace", Argument(random.chance(50))});
       break;
+    }
     case 4: call.target = "aten::" + packet; break;
     default: break;
   }
