@@ -8,8 +8,8 @@
 // they look at; every placeholder has a set of its own, and so have the elements of a tuple that an operator makes. All
 // get_attr of one path share a set. A value may be in several sets: a tuple is in those of its elements, a result that
 // may alias either of two arguments in both. When these grow beyond kMaxSets they are united. What a single call does
-// comes from its schema (ops/effects.h); an operator without one is taken to read, write and return anything it is
-// given.
+// comes from its schema (effects/effects_of.h); an operator without one is taken to read, write and return anything it
+// is given.
 //
 // Not known here, so not in the answer: two inputs that the caller passes the same tensor for (EffectsOptions), storage
 // shared between attributes of different paths (likewise), and whether an operator that may return a view or a copy
@@ -26,8 +26,8 @@
 #include <vector>
 
 #include <fxgraph/analysis/order_edges.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/graph.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx {
 

@@ -1,6 +1,6 @@
 // The graph itself: build, clone, lint, dead code, edits with and without hooks.
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/graph_hooks.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/text/print.h>
 #include "bench/harness.h"
 #include "tests/support/random_graph.h"

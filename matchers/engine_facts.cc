@@ -3,7 +3,7 @@
 
 #include <unordered_set>
 
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/effects/effects_of.h>
 
 namespace fx::internal {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <array>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/matchers/compiled_pattern.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx::internal {
 

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
-#include <fxgraph/matchers/convexity.h>
+#include <fxgraph/ir/convexity.h>
 #include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/search.h>
 #include <fxgraph/support/error.h>
@@ -60,6 +61,15 @@ bool Search::keep() {
   return true;
 }
 
+/// The results are the exits.
+static bool is_convex(const Match& match) {
+  const std::vector<Argument> outputs = match.outputs();
+  std::vector<Node*> exits;
+  std::ranges::copy_if(match.nodes(), std::back_inserter(exits),
+                       [&](Node* node) { return std::ranges::count(outputs, Argument(*node)) > 0; });
+  return !convexity_violation(match.nodes(), exits);
+}
+
 bool Search::try_at(Node& anchor) {
   ++stats_.candidates;
   kept_here_.clear();
@@ -75,7 +85,7 @@ bool Search::try_at(Node& anchor) {
         continue;
       }
     }
-    if (options_.convex && convexity_violation(MatchBuilder::make(program_, engine_))) continue;
+    if (options_.convex && !is_convex(MatchBuilder::make(program_, engine_))) continue;
     if (options_.overlap == Overlap::first && is_claimed()) continue;
     kept |= keep();
     if (options_.overlap == Overlap::first) break;
@@ -202,7 +212,7 @@ bool NodeMatcher::search(const Node& node) {
   while (engine.next()) {
     ++state.stats.matches;
     if (state.options.contained && engine.escape().first) continue;
-    if (state.options.convex && convexity_violation(internal::MatchBuilder::make(state.program, engine))) continue;
+    if (state.options.convex && !internal::is_convex(internal::MatchBuilder::make(state.program, engine))) continue;
     return true;
   }
   if (engine.exhausted()) state.stats.stop = SearchStop::budget;

@@ -21,12 +21,12 @@
 #include <string_view>
 #include <vector>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/matchers/match.h>
 #include <fxgraph/matchers/pattern.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx {
 

@@ -2,9 +2,9 @@
 #include <array>
 #include <string>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/matchers/pattern_data.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/python_names.h>
+#include <fxgraph/ops/records/python_names.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/support/error.h>
 

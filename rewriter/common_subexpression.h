@@ -13,8 +13,8 @@
 #include <cstddef>
 #include <functional>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/graph.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx {
 

@@ -18,9 +18,9 @@
 #include <chrono>
 #include <cstddef>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/matchers/matcher.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/report.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rule.h>

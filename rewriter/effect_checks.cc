@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include <fxgraph/matchers/pattern_access.h>
-#include <fxgraph/ops/python_names.h>
+#include <fxgraph/ops/records/python_names.h>
 #include <fxgraph/rewriter/legality.h>
 
 namespace fx::internal {

@@ -19,9 +19,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/graph_order.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/support/flat_map.h>
 
 namespace fx::internal {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include <fxgraph/ir/convexity.h>
 #include <fxgraph/ir/graph_order.h>
-#include <fxgraph/matchers/convexity.h>
 #include <fxgraph/matchers/pattern_access.h>
 
 namespace fx::internal {

@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/matchers/matcher.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/replacement.h>
 #include <fxgraph/rewriter/report.h>
 #include <fxgraph/rewriter/rewriter.h>

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/matchers/pattern_data.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/layout_checks.h>
 

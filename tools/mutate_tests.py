@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mutate_faults import planted
 
-FOLDERS = ["ir", "ops", "text", "analysis", "matchers", "rewriter"]
+FOLDERS = ["ir", "ops", "effects", "text", "analysis", "matchers", "rewriter"]
 BUILD = "build/dev"  # as elsewhere: what holds no faults is in the compiler cache
 MEMORY_KIB = 6 << 20
 STUCK_SECONDS = 30  # without any processor time: it waits for what never comes, however busy the machine is

@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include <fxgraph/analysis/subgraph.h>
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/ir/subgraph.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/ops/element.h>

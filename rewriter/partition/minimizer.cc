@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <fxgraph/analysis/subgraph.h>
+#include <fxgraph/ir/subgraph.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/rewriter/partition/course.h>
 #include <fxgraph/rewriter/program/verify.h>

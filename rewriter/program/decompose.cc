@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/matchers/expr.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/retrace/graph_appending_tracer.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>

@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx {
 namespace {

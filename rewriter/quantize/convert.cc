@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/quantize/annotation.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/float_input.h>

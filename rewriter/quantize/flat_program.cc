@@ -4,12 +4,12 @@
 
 #include <optional>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/scripted_bodies.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/nn/module_tree.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
 #include <fxgraph/rewriter/quantize/strides.h>
 #include <fxgraph/rewriter/rules/list_of.h>

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include <fxgraph/analysis/effects.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/shapes/shape_prop.h>

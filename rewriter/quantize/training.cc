@@ -4,12 +4,12 @@
 
 #include <mutex>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/rules/list_of.h>
 

@@ -1,7 +1,7 @@
 #include <fxgraph/rewriter/rules/operation_site.h>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <utility>
 
-#include <fxgraph/analysis/batch.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/rewriter/program/compiled_rules.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/rewriter/rules/batch.h>
 #include <fxgraph/rewriter/rules/called_modules.h>
 #include <fxgraph/rewriter/rules/input_forms.h>
 #include <fxgraph/rewriter/rules/operator_of.h>

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/call_target.h>

@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>

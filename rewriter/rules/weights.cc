@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/module_tree.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 
 namespace fx::rules {

@@ -19,10 +19,10 @@ std::optional<OptimizeReport::Undone> slower_in_turn(GraphModule& kept, GraphMod
 
 /// Runs a program on the batch that these inputs are, whole and cut into micro-batches of a half, a quarter, … of it,
 /// in turn, and sets the size that is fastest (GraphModule::set_micro_batches), where one is faster by a fiftieth.
-/// `cut` says which inputs are cut. The program must compute each sample by itself (analysis/batch.h). Nothing where
-/// the inputs are no batch. Throws, and leaves batches whole, where the results of the parts differ all the same, in
-/// numbers or in strides, and what running throws. Each time is the mean of a run in memory that is new to the process
-/// and of one in memory that is not. Costs some twenty-five forwards.
+/// `cut` says which inputs are cut. The program must compute each sample by itself (rewriter/rules/batch.h). Nothing
+/// where the inputs are no batch. Throws, and leaves batches whole, where the results of the parts differ all the same,
+/// in numbers or in strides, and what running throws. Each time is the mean of a run in memory that is new to the
+/// process and of one in memory that is not. Costs some twenty-five forwards.
 std::optional<Choice> cut_into_micro_batches(GraphModule& module, const std::vector<TensorInfo>& inputs,
                                              const MicroBatches& cut);
 

@@ -16,10 +16,10 @@
 #include <fxgraph/analysis/cost.h>
 #include <fxgraph/analysis/dead_code.h>
 #include <fxgraph/codegen/code.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/node_times.h>
 #include <fxgraph/ir/tensor_info.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/report/size_formulas.h>
 
 namespace fx::cli {

@@ -8,7 +8,7 @@
 #include <array>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/builtin_schemas.h>
+#include <fxgraph/ops/records/builtin_schemas.h>
 #include <fxgraph/support/error.h>
 
 namespace fx::internal {

@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/size_arithmetic.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx::pt2 {
 namespace {

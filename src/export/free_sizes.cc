@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/effects/effects_of.h>
 
 namespace fx::pt2 {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/input_notes.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx::pt2 {
 namespace {

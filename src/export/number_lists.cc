@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/effects/effects_of.h>
 
 namespace fx::pt2 {
 namespace {

@@ -1,7 +1,7 @@
 #include <fxgraph/export/overwritten.h>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx::pt2 {
 namespace {

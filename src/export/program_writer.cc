@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/data_dependence.h>
 #include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/guards.h>
@@ -16,7 +17,6 @@
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::pt2 {

@@ -12,10 +12,10 @@
 #include <string_view>
 #include <utility>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/overwritten.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx::pt2 {
 namespace {

@@ -4,7 +4,6 @@
 // in a fraction of the time with the narrow headers named here.
 #pragma once
 
-#include <fxgraph/analysis/batch.h>
 #include <fxgraph/analysis/dead_code.h>
 #include <fxgraph/analysis/dominators.h>
 #include <fxgraph/analysis/effects.h>
@@ -15,13 +14,13 @@
 #include <fxgraph/analysis/view.h>
 #include <fxgraph/codegen/python.h>
 #include <fxgraph/config.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/graph_hooks.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/matchers/explain.h>
 #include <fxgraph/matchers/matcher.h>
 #include <fxgraph/matchers/pattern_set.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/normalize_args.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/report/report.h>
@@ -70,6 +69,7 @@
 #include <fxgraph/rewriter/quantize/keep_float.h>
 #include <fxgraph/rewriter/quantize/observer.h>
 #include <fxgraph/rewriter/quantize/quantize.h>
+#include <fxgraph/rewriter/rules/batch.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/transformations.h>
 #include <fxgraph/run/machine.h>

@@ -134,7 +134,7 @@ class Graph {
 
   /// Removes every node that is neither impure nor used, in one backward pass; returns how many went. `is_impure` says
   /// which calls must stay although nothing uses them; placeholders and the output always stay. fx::eliminate_dead_code
-  /// (ops/effects.h) is this with the purity that operator schemas declare.
+  /// (effects/effects_of.h) is this with the purity that operator schemas declare.
   std::size_t eliminate_dead_code(const std::function<bool(const Node&)>& is_impure);
 
   // ── Copying ──────────────────────────────────────────────────────────────────────────────────────────────────────

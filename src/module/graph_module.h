@@ -105,9 +105,9 @@ class GraphModule : public OwningModule {
   std::size_t held_bytes() const;
   /// Cuts larger batches from now on, runs the parts one after the other and joins their results: what a part computes
   /// lies nearer to the processor than that of the whole. The graph must compute each sample by itself
-  /// (analysis/batch.h), which nobody checks here; optimize() does. Holds until the graph or an attribute is replaced
-  /// or edited. Saved with the program, as TorchScript; a clone has it, too. Throws Error(invalid_argument) when the
-  /// sizes are not those of each input, or cut none.
+  /// (rewriter/rules/batch.h), which nobody checks here; optimize() does. Holds until the graph or an attribute is
+  /// replaced or edited. Saved with the program, as TorchScript; a clone has it, too. Throws Error(invalid_argument)
+  /// when the sizes are not those of each input, or cut none.
   void set_micro_batches(MicroBatches how);
   /// As they were set; of size 0 when batches are run whole.
   MicroBatches micro_batches() const;

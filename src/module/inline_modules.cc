@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/element.h>
 #include <fxgraph/support/error.h>
 

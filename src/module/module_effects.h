@@ -1,8 +1,8 @@
 // What calling a module does beside computing its result, for analyses that ask about call_module nodes.
 #pragma once
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/module/graph_module.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/ops/python_names.h>
+#include <fxgraph/ops/records/python_names.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx::internal {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/ops/python_names.h>
 #include <fxgraph/ops/python_rows.h>
+#include <fxgraph/ops/records/python_names.h>
 #include <fxgraph/ops/schema_registry.h>
 
 namespace fx::internal {

@@ -9,10 +9,10 @@
 //   returns     := '...' | type [name] | '(' [type [name] {',' type [name]}] ')'
 #include <algorithm>
 
+#include <fxgraph/ops/records/traits_table.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/ops/schema_defaults.h>
 #include <fxgraph/ops/schema_scanner.h>
-#include <fxgraph/ops/traits_table.h>
 
 namespace fx {
 

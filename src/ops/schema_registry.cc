@@ -6,7 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include <fxgraph/ops/builtin_schemas.h>
+#include <fxgraph/ops/records/builtin_schemas.h>
 
 namespace fx {
 

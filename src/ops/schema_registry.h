@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/node_effects.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx::internal {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <limits>
 
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/report/box_text.h>
 #include <fxgraph/report/layout.h>
 #include <fxgraph/text/print.h>

@@ -13,7 +13,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/python_functions.h>
+#include <fxgraph/ops/records/python_functions.h>
 #include <fxgraph/run/failure.h>
 #include <fxgraph/run/int_pow.h>
 #include <fxgraph/run/nested_graph.h>

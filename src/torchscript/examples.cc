@@ -8,8 +8,8 @@
 #include <array>
 #include <utility>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/value.h>

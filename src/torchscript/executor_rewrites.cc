@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/torchscript/reflected.h>
 
 namespace fx::internal {

@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <unordered_set>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/object_attribute.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/run/stored_values.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>

@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx::internal {
 

@@ -10,8 +10,8 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call_on_kinds.h>
 #include <fxgraph/ops/element.h>
-#include <fxgraph/ops/python_names.h>
 #include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/ops/records/python_names.h>
 #include <fxgraph/run/call_target.h>
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/value.h>

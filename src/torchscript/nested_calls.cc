@@ -5,8 +5,8 @@
 #include <set>
 #include <vector>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/reflected.h>
 

@@ -5,8 +5,8 @@
 
 #include <mutex>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/node_map.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>

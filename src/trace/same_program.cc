@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {

@@ -16,8 +16,8 @@
 #include <fxgraph/analysis/order_edges.h>
 #include <fxgraph/analysis/regions.h>
 #include <fxgraph/analysis/schedule.h>
-#include <fxgraph/analysis/subgraph.h>
 #include <fxgraph/analysis/use_def.h>
+#include <fxgraph/ir/subgraph.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/any_operators.h"

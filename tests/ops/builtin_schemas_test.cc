@@ -1,4 +1,4 @@
-#include <fxgraph/ops/builtin_schemas.h>
+#include <fxgraph/ops/records/builtin_schemas.h>
 
 #include <gtest/gtest.h>
 

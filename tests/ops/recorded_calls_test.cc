@@ -5,10 +5,10 @@
 #include <set>
 #include <sstream>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
-#include <fxgraph/ops/python_names.h>
+#include <fxgraph/ops/records/python_names.h>
 #include "tests/support/error_of.h"
 #include "tests/support/record.h"
 

@@ -2,8 +2,8 @@
 
 #include <thread>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx::registry_test {
 

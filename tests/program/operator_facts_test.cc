@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/text/print.h>
 #include "tests/program/drawn_operator.h"
 #include "tests/program/every_operator.h"

@@ -1,7 +1,7 @@
 // Functions that traces keep as one call.
 #include <fxgraph/retrace/wrap.h>
 
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/retrace/transformer.h>
 #include <fxgraph/text/parse.h>
 #include "tests/trace/trace_testing.h"

@@ -9,8 +9,8 @@
 #include <fxgraph/analysis/liveness.h>
 #include <fxgraph/analysis/use_def.h>
 #include <fxgraph/codegen/python.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/matchers/pattern_set.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/common_subexpression.h>
 #include <fxgraph/rewriter/driver.h>
 #include <fxgraph/rewriter/replace_pattern.h>

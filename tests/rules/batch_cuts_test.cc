@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <torch/script.h>
 
-#include <fxgraph/analysis/batch.h>
 #include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/rewriter/rules/batch.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/program_shapes.h>
 #include <fxgraph/run/value.h>

@@ -10,8 +10,8 @@
 #include <array>
 #include <functional>
 
-#include <fxgraph/analysis/batch.h>
 #include <fxgraph/rewriter/program/hostile/hostile_program.h>
+#include <fxgraph/rewriter/rules/batch.h>
 #include <fxgraph/rewriter/rules/program_shapes.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/random.h>

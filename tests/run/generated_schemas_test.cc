@@ -1,6 +1,6 @@
-// The built-in declarations (src/ops/builtin_schemas.cc) are LibTorch's own, in its order. FXGRAPH_WRITE_SCHEMAS=1
-// writes the file anew from LibTorch's registry: for the packets that are in it already, and for those that
-// FXGRAPH_MORE_SCHEMAS names (`aten::erf,aten::erfc`).
+// The built-in declarations (src/ops/records/builtin_schemas.cc) are LibTorch's own, in its order.
+// FXGRAPH_WRITE_SCHEMAS=1 writes the file anew from LibTorch's registry: for the packets that are in it already, and
+// for those that FXGRAPH_MORE_SCHEMAS names (`aten::erf,aten::erfc`).
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <gtest/gtest.h>
 #include <torch/version.h>
@@ -13,13 +13,13 @@
 #include <sstream>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/builtin_schemas.h>
+#include <fxgraph/ops/records/builtin_schemas.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/operators.h>
 
 namespace fx::generated_schemas_test {
 
-constexpr const char* kFile = "src/ops/builtin_schemas.cc";
+constexpr const char* kFile = "src/ops/records/builtin_schemas.cc";
 
 std::set<std::string> packets() {
   std::set<std::string> names;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 
 namespace fx::testing {
 

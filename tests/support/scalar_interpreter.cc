@@ -5,9 +5,9 @@
 #include <memory>
 #include <string_view>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/support/error.h>
 
 namespace fx::testing {

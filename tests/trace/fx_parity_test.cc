@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include <fxgraph/codegen/python.h>
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/retrace/transformer.h>
 #include <fxgraph/text/parse.h>
 #include "tests/trace/torch_models.h"

@@ -2,8 +2,8 @@
 //
 // A pass, for its rewrites cannot test themselves: LibTorch divides by zero where the packing of a self-test's empty
 // tensors is asked for. The tests of the group `lowering` come back through it.
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/packed_checks.h>

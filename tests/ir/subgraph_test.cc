@@ -1,4 +1,4 @@
-#include <fxgraph/analysis/subgraph.h>
+#include <fxgraph/ir/subgraph.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // Rules of the table in batch_rules.cc that stand elsewhere, and what all have in common. Internal to
-// analysis/batch*.cc.
+// rewriter/rules/batch*.cc.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 
-#include <fxgraph/analysis/call_samples.h>
+#include <fxgraph/rewriter/rules/call_samples.h>
 
 namespace fx::internal {
 

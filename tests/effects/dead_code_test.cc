@@ -1,7 +1,7 @@
 // Dead code: what torch.fx's test_dce_pass.py checks, and the wrong results found in it.
 #include <gtest/gtest.h>
 
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/effects/effects_of.h>
 
 namespace fx::dead_code_test {
 

@@ -1,4 +1,4 @@
-#include <fxgraph/ops/python_functions.h>
+#include <fxgraph/ops/records/python_functions.h>
 
 namespace fx::internal {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include <fxgraph/ops/python_names.h>
+#include <fxgraph/ops/records/python_names.h>
 
 namespace fx::internal {
 

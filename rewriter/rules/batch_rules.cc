@@ -2,13 +2,13 @@
 //
 // A row names an operator, the rule that answers for it, and a number that the rule reads. Pointwise operators are told
 // by their trait. Adding an operator is adding a row.
-#include <fxgraph/analysis/batch_rules.h>
+#include <fxgraph/rewriter/rules/batch_rules.h>
 
 #include <algorithm>
 #include <string_view>
 
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/python_symbols.h>
 
 namespace fx::internal {

@@ -3,7 +3,7 @@
 // These are LibTorch 1.13's declarations of the operators that models are made of (forward operators, their in-place
 // and out forms, and TorchScript's arithmetic on numbers and lists), and the few that newer versions added. Where
 // LibTorch is linked its own declarations are used instead (set_schema_source).
-#include <fxgraph/ops/builtin_schemas.h>
+#include <fxgraph/ops/records/builtin_schemas.h>
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include <fxgraph/ops/python_names.h>
+#include <fxgraph/ops/records/python_names.h>
 
 #include <algorithm>
 

@@ -9,7 +9,6 @@
 #include <span>
 
 #include <fxgraph/ir/graph.h>
-#include <fxgraph/matchers/match.h>
 
 namespace fx {
 
@@ -22,8 +21,5 @@ struct ConvexityViolation {
 /// Returns a path out of `nodes` and back, from one of `exits`, which are among them; nothing when there is none.
 /// `nodes` are in graph order. Only nodes that are used outside need be given as exits.
 std::optional<ConvexityViolation> convexity_violation(std::span<Node* const> nodes, std::span<Node* const> exits);
-
-/// The same for a match: its results are the exits.
-std::optional<ConvexityViolation> convexity_violation(const Match& match);
 
 }  // namespace fx

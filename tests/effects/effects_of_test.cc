@@ -1,4 +1,4 @@
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/effects/effects_of.h>
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include <fxgraph/analysis/batch.h>
+#include <fxgraph/rewriter/rules/batch.h>
 
 #include <algorithm>
 #include <iterator>
 
-#include <fxgraph/analysis/call_samples.h>
 #include <fxgraph/analysis/effects.h>
-#include <fxgraph/ops/effects.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/rewriter/rules/call_samples.h>
 
 namespace fx {
 

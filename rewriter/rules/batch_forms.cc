@@ -1,5 +1,5 @@
 // Where samples lie after operators that change the form: views, lists, numbers that are sizes.
-#include <fxgraph/analysis/batch_rules.h>
+#include <fxgraph/rewriter/rules/batch_rules.h>
 
 #include <algorithm>
 #include <span>

@@ -1,4 +1,4 @@
-#include <fxgraph/ops/traits_table.h>
+#include <fxgraph/ops/records/traits_table.h>
 
 #include <algorithm>
 #include <cctype>

@@ -1,5 +1,5 @@
 // Where the samples lie in the arguments of a call: what the rules of batch_rules.cc ask. Internal to
-// analysis/batch*.cc.
+// rewriter/rules/batch*.cc.
 #pragma once
 
 #include <cstdint>

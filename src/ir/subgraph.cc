@@ -1,5 +1,5 @@
-#include <fxgraph/analysis/subgraph.h>
 #include <fxgraph/ir/graph_order.h>
+#include <fxgraph/ir/subgraph.h>
 
 #include <algorithm>
 #include <string>

@@ -1,7 +1,6 @@
-#include <fxgraph/matchers/convexity.h>
+#include <fxgraph/ir/convexity.h>
 
 #include <algorithm>
-#include <iterator>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -28,14 +27,6 @@ std::optional<ConvexityViolation> convexity_violation(std::span<Node* const> nod
     }
   }
   return {};
-}
-
-std::optional<ConvexityViolation> convexity_violation(const Match& match) {
-  const std::vector<Argument> outputs = match.outputs();
-  std::vector<Node*> exits;
-  std::ranges::copy_if(match.nodes(), std::back_inserter(exits),
-                       [&](Node* node) { return std::ranges::count(outputs, Argument(*node)) > 0; });
-  return convexity_violation(match.nodes(), exits);
 }
 
 }  // namespace fx
