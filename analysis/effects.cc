@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <fxgraph/analysis/effects_builder.h>
 #include <fxgraph/ir/graph_order.h>
 #include <fxgraph/ir/node_map.h>
 
@@ -24,10 +23,6 @@ bool intersect(std::span<const Effects::Set> a, std::span<const Effects::Set> b)
 }
 
 }  // namespace
-
-Effects::Effects(const Graph& graph, const EffectsOptions& options) : graph_(&graph) {
-  EffectsBuilder(graph, options, *this).build();
-}
 
 std::span<const Effects::Set> Effects::written_sets(const Node& node) const {
   if (!of(node).impure()) return {};

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include <fxgraph/analysis/order_edges.h>
+#include <fxgraph/effects/alias_cells.h>
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/graph.h>
 
@@ -36,14 +37,18 @@ struct EffectsOptions {
   /// What call_module does (without it: pure, the result may alias the inputs), and which attributes share storage.
   ModuleEffects modules{};
   bool inputs_may_alias = false;  ///< true: a caller may pass one tensor for two placeholders
+  /// True of calls whose results are taken for storages of their own though they share one: for those who ask what
+  /// somebody who knows less takes for granted.
+  std::function<bool(const Node& call)> is_own{};
 };
 
 /// The effects of every node, alias sets and the order that writes impose; see the top of this file.
 class Effects {
  public:
   /// An alias set, numbered from 0 by first appearance in the graph.
-  using Set = std::uint32_t;
-  static constexpr std::size_t kMaxSets = 4;  ///< sets of one value; when there would be more they are united
+  using Set = internal::Cell;
+  static constexpr std::size_t kMaxSets =
+      internal::AliasCells::kMaxCells;  ///< sets of one value; when there would be more they are united
 
   /// Analyses `graph` as it is now. `options` is read during construction only.
   explicit Effects(const Graph& graph, const EffectsOptions& options = {});
@@ -60,14 +65,14 @@ class Effects {
   /// Of the sets that somebody writes to, those of the tensors that a called module holds, or the graphs that the call
   /// runs: what it reads beside its inputs.
   std::span<const Set> state_sets(const Node& call) const {
-    return states_.empty() ? std::span<const Set>() : states_[call.id()].span(lists_);
+    return states_.empty() ? std::span<const Set>() : states_[call.id()].in(lists_);
   }
 
   // ── Aliases ──────────────────────────────────────────────────────────────────────────────────────────────────────
   /// True when a write to one may change the other; true of a node and itself when it has a storage.
   bool may_alias(const Node& a, const Node& b) const;
   /// The sets that the value of `node` is in; none for the output.
-  std::span<const Set> sets(const Node& node) const { return values_[node.id()].span(lists_); }
+  std::span<const Set> sets(const Node& node) const { return values_[node.id()].in(lists_); }
   /// How many alias sets there are; Set counts from 0.
   std::size_t num_sets() const { return external_.size(); }
   /// The values in a set, in graph order.
@@ -107,15 +112,6 @@ class Effects {
 
  private:
   friend class EffectsBuilder;
-  /// A short list of sets: one is kept in place.
-  struct Value {
-    std::uint32_t at = 0;  // the set, or where in lists_ they begin
-    std::uint32_t count = 0;
-
-    std::span<const Set> span(const std::vector<Set>& lists) const {
-      return {count == 1 ? &at : lists.data() + at, count};
-    }
-  };
   /// Nodes by set.
   struct Table {
     std::vector<std::uint32_t> starts;  // one more than the sets
@@ -125,9 +121,9 @@ class Effects {
   bool touches(const Node& writer, const Node& other) const;
 
   const Graph* graph_;
-  std::vector<NodeEffects> effects_;  // by id
-  std::vector<Value> values_;         // by id
-  std::vector<Value> states_;         // by id; empty when nobody writes to what a call holds
+  std::vector<NodeEffects> effects_;        // by id
+  std::vector<internal::CellList> values_;  // by id
+  std::vector<internal::CellList> states_;  // by id; empty when nobody writes to what a call holds
   std::vector<Set> lists_;
   std::vector<bool> external_;  // by set
   Table members_, writers_, state_readers_;

@@ -44,6 +44,14 @@ void rewrite_all(benchmark::State& state, const Graph& graph) {
             [&](Graph& copy) { return replace_pattern(copy, pattern, replacement); });
 }
 
+// The same among writes, views and draws, so that all checks are made.
+void rewrite_among_effects(benchmark::State& state, const Graph& graph) {
+  const Graph subject = testing::chain_with_effects(graph.size() / 6);
+  const Pattern pattern("aten::relu(aten::add.Tensor(x, y))");
+  const Replacement replacement("aten::relu6(aten::sub.Tensor(x, y))");
+  rewriting(state, subject, graph.size() / 6, [&](Graph& copy) { return replace_pattern(copy, pattern, replacement); });
+}
+
 // One for one, wherever there is a relu: for graphs of any kind.
 void rewrite_each(benchmark::State& state, const Graph& graph) {
   const Pattern pattern("aten::relu(x)");
@@ -97,6 +105,7 @@ void overlap(benchmark::State& state, const Graph& graph) {
 const bool rewrite_registered = register_works({
     {.name = "CommonSubexpression", .time = common_subexpression, .edits = true},
     {.name = "RewriteAll", .time = rewrite_all, .edits = true, .chain_only = true},
+    {.name = "RewriteAmongEffects", .time = rewrite_among_effects, .edits = true, .chain_only = true},
     {.name = "RewriteEach", .time = rewrite_each, .edits = true},
     {.name = "Rewrite64Rules", .time = rewrite_with_rules<64>, .edits = true, .chain_only = true},
     {.name = "Rewrite200Rules", .time = rewrite_with_rules<200>, .edits = true, .chain_only = true},

@@ -52,7 +52,7 @@ enum class Mismatch : std::uint8_t {
 /// Which part of a tensor test failed.
 enum class TensorPart : std::uint32_t { unknown, dtype, device, rank };
 
-class ChangingStorages;
+class TrackedEffects;
 
 /// Told about every failed comparison when one is set; costs one test on the failing path otherwise.
 class FailureObserver {
@@ -72,6 +72,8 @@ class Engine {
   Engine(CompiledPattern& program, const Graph& graph, const FindOptions& options, FindStats& stats);
 
   void set_plan(const SearchPlan& plan) { plan_ = &plan; }
+  /// Hands over what follows edits; without it the engine makes its own when somebody asks.
+  void set_effects(TrackedEffects& effects) { followed_ = &effects; }
   void set_observer(FailureObserver* observer) { observer_ = observer; }
 
   /// Begins a search with the plan's anchor at `anchor`.
@@ -83,7 +85,7 @@ class Engine {
   void forget_scans() {
     scanned_.assign(scanned_.size(), false);
     constant_.clear();
-    changing_.reset();
+    effects_.reset();
   }
 
   /// Gives the next search the steps of a first one.
@@ -95,6 +97,8 @@ class Engine {
   std::size_t depth() const { return bound_; }
   bool exhausted() const { return steps_left_ == 0; }
   const Shapes* shapes() const { return options_.shapes; }
+  /// Of the graph, storage known.
+  const TrackedEffects& effects() const;
 
   /// Nodes that were seen through or lie on a path, each with the pattern node that let it.
   const std::vector<std::pair<std::uint32_t, Node*>>& interior() const { return interior_; }
@@ -205,9 +209,10 @@ class Engine {
   std::vector<std::uint32_t> picks_;  // elements of the list being picked from that are taken
   std::deque<DominatorWalk> walks_;   // the first `num_walks_` belong to choices
   std::uint32_t num_walks_ = 0;
-  std::deque<Argument> made_;                         // values that no node holds: sizes, tails
-  std::vector<std::uint8_t> constant_;                // by node id: 0 not known, 1 no, 2 yes
-  std::shared_ptr<const ChangingStorages> changing_;  // made when the first attribute is asked about
+  std::deque<Argument> made_;           // values that no node holds: sizes, tails
+  std::vector<std::uint8_t> constant_;  // by node id: 0 not known, 1 no, 2 yes
+  TrackedEffects* followed_ = nullptr;
+  mutable std::shared_ptr<const TrackedEffects> effects_;  // made when somebody asks
   bool fresh_ = false;
   std::vector<std::vector<Node*>> scan_lists_;  // by pattern node, filled on first use
   std::vector<char> scanned_;

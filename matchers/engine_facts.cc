@@ -1,9 +1,7 @@
 // What the engine asks about values beyond how they are computed: dtypes, sizes, whether they are constant.
 #include <fxgraph/matchers/engine.h>
 
-#include <unordered_set>
-
-#include <fxgraph/effects/effects_of.h>
+#include <fxgraph/effects/tracked_effects.h>
 
 namespace fx::internal {
 
@@ -37,64 +35,18 @@ bool Engine::fits_tensor(std::uint32_t pattern, const Value& value, const Node* 
   return true;
 }
 
-namespace {
-
-bool writes_to(const Node& user, const Node& value, const ModuleEffects& modules) {
-  bool written = false;
-  for_each_written(
-      user,
-      [&](const Argument& argument) { for_each_node(argument, [&](const Node& node) { written |= &node == &value; }); },
-      modules);
-  return written;
-}
-
-bool may_be(const Node& user, const Node& value, const ModuleEffects& modules) {
-  bool found = false;
-  for_each_aliased_input(
-      user, [&](const Node& input) { found |= &input == &value; }, modules);
-  return found;
-}
-
-}  // namespace
-
-/// Marks the storages of attributes that something writes to, or that the program hands out: by the node, or by any
-/// view of it, under any path. One pass along the graph.
-class ChangingStorages {
- public:
-  ChangingStorages(const Graph& graph, const ModuleEffects& modules) : modules_(modules) {
-    for (const Node& node : graph.nodes()) {
-      if (node.is(Op::get_attr)) {
-        const Symbol storage = modules_.storage_of(node.target());
-        if (!contains(storage) && is_changed(node, true)) changing_.insert(storage);
-      }
-      if (!node.is(Op::call_module) || !modules_.state) continue;
-      const NodeEffects effects = effects_of(node, modules_);
-      if (effects.writes || effects.unknown)
-        modules_.state(node.target(), [&](Symbol storage) { changing_.insert(storage); });
-    }
+const TrackedEffects& Engine::effects() const {
+  if (followed_) {
+    followed_->expect_writes();
+    return *followed_;
   }
-  bool contains(Symbol storage) const { return changing_.count(storage) > 0; }
-  /// Something writes to the value or a view of it; or, `kept` from run to run, the program hands it out.
-  bool is_changed(const Node& made, bool kept) const {
-    std::unordered_set<const Node*> seen = {&made};  // membership only
-    std::vector<const Node*> open = {&made};
-    while (!open.empty()) {
-      const Node& value = *open.back();
-      open.pop_back();
-      for (const Node& user : value.users()) {
-        const NodeEffects effects = effects_of(user, modules_);
-        if (user.is(Op::output) && kept) return true;
-        if ((effects.writes || effects.unknown) && writes_to(user, value, modules_)) return true;
-        if (effects.may_alias && may_be(user, value, modules_) && seen.insert(&user).second) open.push_back(&user);
-      }
-    }
-    return false;
+  if (!effects_) {
+    const auto made = std::make_shared<TrackedEffects>(graph_, options_.modules);
+    made->expect_writes();
+    effects_ = made;
   }
-
- private:
-  const ModuleEffects& modules_;
-  std::unordered_set<Symbol> changing_;  // membership only
-};
+  return *effects_;
+}
 
 // An explicit stack; a node is settled when its inputs are. Answers are kept until the graph changes.
 bool Engine::is_constant(const Node& node) {
@@ -105,11 +57,10 @@ bool Engine::is_constant(const Node& node) {
   while (!open.empty()) {
     const Node& top = *open.back();
     std::uint8_t& known = constant_[top.id()];
-    if (!changing_) changing_ = std::make_shared<ChangingStorages>(graph_, options_.modules);
-    if (known == 0 && top.is(Op::get_attr)) {
-      known = changing_->contains(options_.modules.storage_of(top.target())) ? kNo : kYes;
-    }
-    const NodeEffects effects = known == 0 ? effects_of(top, options_.modules) : NodeEffects{};
+    // From run to run an attribute keeps what is written there, and what the program hands out may be written.
+    if (known == 0 && top.is(Op::get_attr))
+      known = effects().is_written(top) || effects().is_returned(top) ? kNo : kYes;
+    const NodeEffects effects = known == 0 ? this->effects().of(top) : NodeEffects{};
     if (known == 0 && (top.is(Op::placeholder) || top.is(Op::output) || effects.impure())) known = kNo;
     if (known == 0) {
       const Node* unsettled = nullptr;
@@ -123,7 +74,7 @@ bool Engine::is_constant(const Node& node) {
         continue;
       }
       // A view changes with what it looks at, which is among its inputs.
-      known = constant && (effects.may_alias || !changing_->is_changed(top, false)) ? kYes : kNo;
+      known = constant && (effects.may_alias || !this->effects().is_written(top)) ? kYes : kNo;
     }
     open.pop_back();
   }

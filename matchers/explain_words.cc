@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fxgraph/effects/in_place.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema_registry.h>
 
@@ -87,6 +88,19 @@ std::string misfit(const PatternNode& node, const Call& call) {
 }
 
 namespace {
+
+/// Of a call that computes in place what the pattern wants in a tensor of its own: who sees the write.
+std::string same_in_place(const PatternNode& node, const Node& found, const Call& call, const TrackedEffects& effects) {
+  const OperatorSchema* functional = call ? functional_overload(call.schema()) : nullptr;
+  const auto is_named = [&](Symbol name) {
+    const Symbol wanted = target_info(canonical_target(name)).name, other = operator_name(*functional);
+    return wanted == other || wanted == packet_of(other.view());
+  };
+  if (!functional || std::ranges::none_of(node.targets.names(), is_named)) return {};
+  const Node* seen = sees_write(found, effects);
+  return "the same in place; " + (seen ? seen->name() + " holds or reads" : std::string("nothing else sees")) +
+         " what it writes";
+}
 
 std::string list_users(const Node& node) {
   std::string text;
@@ -206,6 +220,10 @@ std::string explain_failure(const CompiledPattern& program, const Engine& engine
                  : "wants " + value.node->name() + " to be used by " + describe(program.pattern(), pattern) +
                        " too, it is used by " + (value.node->has_users() ? list_users(*value.node) : "nothing");
     case Mismatch::opcode_or_target:
+      if (std::string why =
+              value.node ? same_in_place(node, *value.node, program.called(*value.node), engine.effects()) : "";
+          !why.empty())
+        return where + "wants " + describe(program.pattern(), pattern) + ", found " + describe(value) + ", " + why;
       if (std::string why = value.node ? misfit(node, program.called(*value.node)) : ""; !why.empty())
         return where + "wants other arguments of " + value.node->name() + ": " + why;
       return where + "wants " + describe(program.pattern(), widest(program, pattern)) + ", found " + describe(value);

@@ -18,19 +18,16 @@ using Values = std::vector<const Node*>;
 /// The older values whose storage a new one may share.
 class AliasSources {
  public:
-  AliasSources(std::span<Node* const> made, const EffectIndex& effects) : made_(made), sources_(made.size()) {
+  AliasSources(std::span<Node* const> made, const TrackedEffects& effects) : made_(made), sources_(made.size()) {
     for (std::size_t i = 0; i < made.size(); ++i) {
       const NodeEffects own = effects.of(*made[i]);
       if (const Node* known = made[i]->is(Op::get_attr) ? effects.attribute(made[i]->target()) : nullptr)
         sources_[i].push_back(known);
       if (!own.may_alias) continue;
-      for_each_aliased_input(
-          *made[i],
-          [&](Node& input) {
-            const Values from = values_of(input);
-            sources_[i].insert(sources_[i].end(), from.begin(), from.end());
-          },
-          effects.modules());
+      effects.for_each_source(*made[i], [&](Node& input) {
+        const Values from = values_of(input);
+        sources_[i].insert(sources_[i].end(), from.begin(), from.end());
+      });
     }
   }
 
@@ -45,15 +42,13 @@ class AliasSources {
   std::vector<Values> sources_;
 };
 
-/// A node outside the match that writes to the class after the match began, or null.
-const Node* later_write(const Site& site, std::uint32_t alias_class, const EffectIndex& effects) {
-  const Node* last = effects.last_write(alias_class);
+/// A node outside the match that writes to the value after the match began, or null.
+const Node* later_write(const Site& site, const Node& value, const TrackedEffects& effects) {
+  const Node* last = effects.last_write(value);
   if (!last || last->is_before(*site.nodes.front())) return nullptr;
   if (!site.contains(*last)) return last;
   for (const Node* other : effects.between(*site.nodes.front(), *last)) {
-    bool writes = false;
-    effects.for_each_written_class(*other, [&](std::uint32_t written) { writes |= written == alias_class; });
-    if (writes && !site.contains(*other)) return other;
+    if (!site.contains(*other) && effects.may_write(*other, value)) return other;
   }
   return nullptr;
 }
@@ -62,7 +57,7 @@ const Node* later_write(const Site& site, std::uint32_t alias_class, const Effec
 class Relations {
  public:
   Relations(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-            const EffectIndex& effects)
+            const TrackedEffects& effects)
       : site_(site), made_(made), effects_(effects) {
     const std::vector<std::uint32_t>& outputs = PatternAccess::of(site.match).outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -89,7 +84,7 @@ class Relations {
  private:
   struct Pair {
     const Node* old;
-    EffectIndex::Origin then, now;
+    TrackedEffects::Origin then, now;
     bool own;
   };
 
@@ -105,10 +100,10 @@ class Relations {
       return !result && std::any_of(value.users().begin(), value.users().end(), is_other);
     };
     const auto sharing = [&](const Node& value, auto&& visit) {
-      if (!effects_.is_fresh(value)) for_each_aliased_input(value, visit, effects_.modules());
+      if (!effects_.is_fresh(value)) effects_.for_each_source(value, visit);
       const bool result = site_.is_exit(value) || is_made(value);
       for (const Node& user : value.users()) {
-        if ((is_inside(user) || !result) && effects_.may_share(user, value)) visit(user);
+        if ((is_inside(user) || !result) && effects_.may_alias_input(user, value)) visit(user);
       }
     };
     return !any_reached(one, 256, has_other_users, sharing);
@@ -117,15 +112,15 @@ class Relations {
 
   const Site& site_;
   std::span<Node* const> made_;
-  const EffectIndex& effects_;
+  const TrackedEffects& effects_;
   std::vector<Pair> pairs_;
 };
 
-Verdict check_later_writes(const Site& site, const Node& old, const Values& now, const EffectIndex& effects) {
-  std::vector<std::uint32_t> concerned = {effects.alias_class(old)};
-  for (const Node* source : now) concerned.push_back(effects.alias_class(*source));
-  for (const std::uint32_t one : concerned) {
-    if (const Node* write = later_write(site, one, effects)) {
+Verdict check_later_writes(const Site& site, const Node& old, const Values& now, const TrackedEffects& effects) {
+  Values concerned = {&old};
+  concerned.insert(concerned.end(), now.begin(), now.end());
+  for (const Node* one : concerned) {
+    if (const Node* write = later_write(site, *one, effects)) {
       const std::string does = effects.of(*write).unknown
                                    ? " may write to it: nothing is known of " + write->target().str()
                                    : " writes to it";
@@ -146,7 +141,7 @@ bool is_detach(const Node& node) {
   return call && packet_of(call.schema().target.view()) == "aten::detach";
 }
 
-bool writes_to(const Node& call, const Node& value, const EffectIndex& effects) {
+bool writes_to(const Node& call, const Node& value, const TrackedEffects& effects) {
   bool writes = false;
   const auto look_at = [&](const Argument& written) {
     for_each_node(written, [&](const Node& one) { writes |= &one == &value; });
@@ -158,9 +153,8 @@ bool writes_to(const Node& call, const Node& value, const EffectIndex& effects) 
 /// A call that writes to a tensor and takes it a second time, under whatever name, may want two: a view of it, and no
 /// other, is one. What lies between may forward the very tensor, as dropout in evaluation does. And autograd refuses to
 /// write to what is trained, but by way of `detach`.
-Verdict check_writers(const Node& old, const Node& now, const EffectIndex& effects) {
+Verdict check_writers(const Node& old, const Node& now, const TrackedEffects& effects) {
   constexpr std::size_t kMost = 64;
-  const std::uint32_t own = effects.alias_class(now);
   const bool detaches = is_detach(old);
   std::vector<const Node*> same = {&old};
   for (std::size_t next = 0; next < same.size(); ++next) {
@@ -171,7 +165,7 @@ Verdict check_writers(const Node& old, const Node& now, const EffectIndex& effec
       if (!does.writes) continue;
       bool takes = false;
       user.for_each_input([&](const Node& input) {
-        takes |= std::ranges::find(same, &input) == same.end() && effects.alias_class(input) == own;
+        takes |= std::ranges::find(same, &input) == same.end() && effects.may_alias(input, now);
       });
       if (takes) return Objection{&old, user.name() + " writes, and would take " + now.name() + " twice"};
       if (detaches && writes_to(user, *same[next], effects))
@@ -182,18 +176,19 @@ Verdict check_writers(const Node& old, const Node& now, const EffectIndex& effec
 }
 
 /// A new write to older storage: the match wrote there too, or nobody reads it any more.
-Verdict check_new_write(const Site& site, const Node& writer, const AliasSources& sources, const EffectIndex& effects) {
+Verdict check_new_write(const Site& site, const Node& writer, const AliasSources& sources,
+                        const TrackedEffects& effects) {
   Verdict verdict;
-  std::vector<std::uint32_t> written_before;
+  std::vector<Cell> written_before;
   for (const Node* node : site.nodes) {
-    effects.for_each_written_class(*node, [&](std::uint32_t written) { written_before.push_back(written); });
+    effects.for_each_written_cell(*node, [&](Cell written) { written_before.push_back(written); });
   }
   for_each_written(
       writer,
       [&](const Argument& written) {
         for_each_node(written, [&](const Node& value) {
           for (const Node* source : sources.values_of(value)) {
-            if (verdict || std::ranges::count(written_before, effects.alias_class(*source))) continue;
+            if (verdict || effects.is_within(*source, written_before)) continue;
             const auto observer = find_observer(site, *site.at, *source, effects);
             if (observer.first)
               verdict = Objection{&site.match.anchor(),
@@ -208,9 +203,9 @@ Verdict check_new_write(const Site& site, const Node& writer, const AliasSources
 constexpr const char* kPermission = "; ReplaceOptions::allow_output_aliases (--allow-output-aliases) permits it";
 
 /// The caller gets a result, or a view of it, that it could write to: it may not come to share other storage.
-Verdict check_returned(const Node& old, const Node& result, const EffectIndex& effects) {
+Verdict check_returned(const Node& old, const Node& result, const TrackedEffects& effects) {
   if (!effects.escapes(old)) return {};
-  const EffectIndex::Origin now = effects.origin_of(result);
+  const TrackedEffects::Origin now = effects.origin_of(result);
   const bool known = now.fresh || now.node->is(Op::placeholder) || now.node->is(Op::get_attr);
   const std::string what = now.node->is(Op::placeholder)   ? ", an input"
                            : now.node->is(Op::get_attr)    ? ", an attribute"
@@ -223,7 +218,7 @@ Verdict check_returned(const Node& old, const Node& result, const EffectIndex& e
 }
 
 /// Whether what it gives may be its argument itself: `contiguous`, dropout in evaluation, what is written in place.
-bool may_forward(const Node& node, const EffectIndex& effects) {
+bool may_forward(const Node& node, const TrackedEffects& effects) {
   constexpr std::array<std::string_view, 3> kNewTensors = {"aten::ravel", "aten::reshape", "aten::reshape_as"};
   const Call call = call_of(node);
   if (!call || effects.of(node).writes || std::ranges::any_of(call.schema().arguments, &SchemaArgument::hidden_alias))
@@ -234,19 +229,20 @@ bool may_forward(const Node& node, const EffectIndex& effects) {
 
 /// A view is a tensor of its own, whose sizes the caller may change (`unsqueeze_`): it does not become an input, a
 /// parameter or another result.
-Verdict check_own_tensor(const Node& old, const Node& result, std::span<Node* const> made, const EffectIndex& effects) {
+Verdict check_own_tensor(const Node& old, const Node& result, std::span<Node* const> made,
+                         const TrackedEffects& effects) {
   const Call call = call_of(old);
   if (!call || !call.schema().traits.view || may_forward(old, effects)) return {};
   if (std::ranges::find(made, &result) != made.end() && !may_forward(result, effects)) return {};
   const auto readers = [&](const Node& value, auto&& visit) {
     for (const Node& user : value.users()) {
-      if (may_forward(user, effects) && effects.may_share(user, value)) visit(user);
+      if (may_forward(user, effects) && effects.may_alias_input(user, value)) visit(user);
     }
   };
   constexpr std::size_t kMost = 64;
   if (!any_reached(old, kMost, is_result, readers)) return {};
   const auto arguments = [&](const Node& value, auto&& visit) {
-    if (may_forward(value, effects)) for_each_aliased_input(value, visit, effects.modules());
+    if (may_forward(value, effects)) effects.for_each_source(value, visit);
   };
   const auto is_seen = [](const Node& value) {
     return value.is(Op::placeholder) || value.is(Op::get_attr) || is_result(value);
@@ -258,7 +254,7 @@ Verdict check_own_tensor(const Node& old, const Node& result, std::span<Node* co
 
 /// The view through which several elements of `value` may be one in memory, null when there is none: what is computed
 /// has each by itself. `unknown` when there are too many places to look at.
-const Node* overlapping_view(const Node& value, const EffectIndex& effects, const Node* unknown) {
+const Node* overlapping_view(const Node& value, const TrackedEffects& effects, const Node* unknown) {
   static constexpr std::array<std::string_view, 7> kOverlapping = {
       "aten::as_strided", "aten::broadcast_tensors", "aten::broadcast_to", "aten::expand",
       "aten::expand_as",  "aten::meshgrid",          "aten::unfold"};
@@ -271,15 +267,15 @@ const Node* overlapping_view(const Node& value, const EffectIndex& effects, cons
     return true;
   };
   const auto looks_at = [&](const Node& one, auto&& visit) {
-    if (!effects.is_fresh(one)) for_each_aliased_input(one, visit, effects.modules());
+    if (!effects.is_fresh(one)) effects.for_each_source(one, visit);
   };
   return any_reached(value, 256, overlaps, looks_at) ? found : nullptr;
 }
 
 /// Whether `old` is a view of `result`, by calls of the match alone.
-bool is_view_of(const Node& old, const Node& result, const Site& site, const EffectIndex& effects) {
+bool is_view_of(const Node& old, const Node& result, const Site& site, const TrackedEffects& effects) {
   const auto looks_at = [&](const Node& one, auto&& visit) {
-    if (site.contains(one) && !effects.is_fresh(one)) for_each_aliased_input(one, visit, effects.modules());
+    if (site.contains(one) && !effects.is_fresh(one)) effects.for_each_source(one, visit);
   };
   bool found = false;
   const auto is_result_itself = [&](const Node& one) { return found = &one == &result; };
@@ -289,10 +285,9 @@ bool is_view_of(const Node& old, const Node& result, const Site& site, const Eff
 
 /// A value that somebody writes to has each element by itself: so must what stands for it. Of what it was a view of all
 /// along, it does as before.
-Verdict check_overlap(const Site& site, const Node& old, const Node& result, const EffectIndex& effects) {
+Verdict check_overlap(const Site& site, const Node& old, const Node& result, const TrackedEffects& effects) {
   if (is_view_of(old, result, site, effects)) return {};
-  const std::span<Node* const> writers = effects.writers(effects.alias_class(old));
-  const bool written = std::ranges::any_of(writers, [&](const Node* writer) { return old.is_before(*writer); });
+  const bool written = effects.any_writer(old, [&](const Node& writer) { return old.is_before(writer); });
   if ((!written && !effects.escapes(old)) || overlapping_view(old, effects, nullptr)) return {};
   const Node* view = overlapping_view(result, effects, &result);
   if (!view) return {};
@@ -304,7 +299,7 @@ Verdict check_overlap(const Site& site, const Node& old, const Node& result, con
 }  // namespace
 
 Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-                      const EffectIndex& effects, MayChange change, bool allow_output_aliases) {
+                      const TrackedEffects& effects, MayChange change, bool allow_output_aliases) {
   const AliasSources sources(effects.any_writes() ? made : std::span<Node* const>(), effects);
   for (const Node* node : effects.any_writes() ? made : std::span<Node* const>()) {
     if (!effects.of(*node).writes) continue;

@@ -127,9 +127,15 @@ void Applier::build(const Site& site) {
     const auto scope = rewriter_.inserting_before(*site.at);
     replacement_.build(site.match, rewriter_, nodes_, made_, results_);
   }
+  if (replacement_.has_trusted_nodes()) {
+    for (Node* node : made_) trust(*node);
+  }
   if (!replacement_.is_function() || results_.empty()) return;
   for (std::uint32_t id = first_id; id < rewriter_.graph().id_bound(); ++id) {
-    if (Node* node = rewriter_.graph().node_by_id(id)) made_.push_back(node);
+    Node* node = rewriter_.graph().node_by_id(id);
+    if (!node) continue;
+    trust(*node);
+    made_.push_back(node);
   }
   std::sort(made_.begin(), made_.end(), GraphOrder{});
   const std::size_t wanted = PatternAccess::of(site.match).outputs.size();
@@ -200,8 +206,10 @@ Verdict Applier::check_built(const Site& site) {
   if (plain && std::none_of(site.exits.begin(), site.exits.end(),
                             [&](const Node* exit) { return effects_.of(*exit).may_alias; }))
     return {};
-  for (const Node* node : made_) {
-    if (effects_.of(*node).writes) effects_.expect_writes();
+  if (!effects_.any_writes() &&
+      std::ranges::any_of(made_, [&](const Node* node) { return effects_.of(*node).writes; })) {
+    effects_.expect_writes();
+    for (std::size_t i = made_.size(); i-- > 0;) effects_.remove(*made_[i]);  // not known yet, as in later rewrites
   }
   return check_aliases(site, results_, made_, effects_,
                        {replacement_.may_change_layout(), replacement_.may_reorder_operands()}, allow_output_aliases_);
@@ -272,7 +280,9 @@ void Applier::erase(const Site& site) {
   // Parameters of the match that nothing else uses.
   for (const std::uint32_t parameter : replacement_.parameters()) {
     Node* node = site.match.values()[parameter].node_or_null();
-    if (node && !node->is_erased() && !node->has_users()) rewriter_.erase_node(*node);
+    if (!node || node->is_erased() || node->has_users()) continue;
+    effects_.remove(*node);
+    rewriter_.erase_node(*node);
   }
 }
 

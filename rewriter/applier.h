@@ -18,7 +18,7 @@ class Applier {
  public:
   /// What it is given must outlive it. `shapes`, if not null, is kept up to date: a new value has the type and sizes of
   /// the one it replaces.
-  Applier(Rewriter& rewriter, EffectIndex& effects, const ReplacementPlan& replacement, Symbol rule,
+  Applier(Rewriter& rewriter, TrackedEffects& effects, const ReplacementPlan& replacement, Symbol rule,
           bool allow_output_aliases, Shapes* shapes = nullptr)
       : rewriter_(rewriter),
         effects_(effects),
@@ -53,7 +53,7 @@ class Applier {
   void erase(const Site& site);
 
   Rewriter& rewriter_;
-  EffectIndex& effects_;
+  TrackedEffects& effects_;
   const ReplacementPlan& replacement_;
   std::vector<TemplateNode> nodes_;  // the replacement's, filled in for the last match
   Symbol rule_;

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include <fxgraph/effects/tracked_effects.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/python_target.h>
-#include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/legality.h>
 #include <fxgraph/support/flat_map.h>
@@ -18,41 +18,40 @@ namespace fx {
 
 namespace {
 
-using internal::EffectIndex;
+using internal::Cell;
+using internal::TrackedEffects;
 
-// How often the storage of each alias class has been written so far.
+// How often each storage has been written so far.
 class Versions {
  public:
   Versions(const Graph& graph, const ModuleEffects& modules) : index_(graph, modules), any_write_(index_.any_writes()) {
-    index_.expect_writes();
+    if (any_write_) index_.expect_writes();
     // A mode is something that every call reads.
     if (index_.any_impure()) any_write_ |= std::ranges::any_of(graph.nodes(), internal::switches_mode);
   }
 
-  const EffectIndex& index() const { return index_; }
+  const TrackedEffects& index() const { return index_; }
   bool any_write() const { return any_write_; }
-  bool ever_written(const Node& node) const { return any_write_ && !index_.writers(index_.alias_class(node)).empty(); }
-  bool ever_restructured(const Node& node) const {
-    return any_write_ && index_.is_restructured(index_.alias_class(node));
-  }
+  bool ever_written(const Node& node) const { return any_write_ && index_.is_written(node); }
+  bool ever_viewed_in_place(const Node& node) const { return any_write_ && index_.has_inplace_view(node); }
   /// Calls `visit` with the version of each thing that the call reads.
   template <typename Visit>
   void for_each_read(const Node& node, Visit&& visit) {
     if (!any_write_) return;
-    index_.for_each_read_class(node, [&](std::uint32_t read) { visit(versions_[read]); });
+    index_.for_each_read_cell(node, [&](Cell read) { visit(versions_[read]); });
     visit(mode_);
   }
   /// To be called for each node in order: what it writes gets a new version.
   void pass(const Node& node) {
     if (!any_write_ || !index_.of(node).impure()) return;
-    index_.for_each_written_class(node, [&](std::uint32_t written) { ++versions_[written]; });
+    index_.for_each_written_cell(node, [&](Cell written) { ++versions_[written]; });
     mode_ += internal::switches_mode(node);
   }
 
  private:
-  EffectIndex index_;
+  TrackedEffects index_;
   bool any_write_;
-  FlatMap<std::uint32_t> versions_;  // by class
+  FlatMap<std::uint32_t> versions_;  // by cell
   std::uint32_t mode_ = 0;
 };
 
@@ -139,7 +138,11 @@ const Argument* first_of(const Call& call) {
 class Eliminator {
  public:
   Eliminator(Graph& graph, const ModuleEffects& modules, const std::function<bool(const Node&)>& banned)
-      : graph_(graph), banned_(banned), sets_(graph, modules), indexed_(graph.id_bound(), false) {
+      : graph_(graph),
+        banned_(banned),
+        sets_(graph, modules),
+        escaped_(graph.id_bound(), false),
+        indexed_(graph.id_bound(), false) {
     if (sets_.any_write()) seen_.reserve(graph.size());
     if (const Node* output = graph.output_node()) mark_escapes(*output);
   }
@@ -150,7 +153,7 @@ class Eliminator {
       sets_.pass(node);
       if (!mergeable(node)) continue;
       if (Node* earlier = earlier_equal(node); earlier && keeps_layout(node, *earlier)) {
-        if (escapes(node)) escapes_[class_of(*earlier)] = true;
+        if (escapes(node)) mark_escape(*earlier);
         node.replace_all_uses_with(*earlier);
         graph_.erase_node(node);
       }
@@ -165,7 +168,7 @@ class Eliminator {
     // A read of an attribute is the attribute itself, and a view looks at what it looks at, written or not; any other
     // value that is written stays its own, and so does one whose form is changed in place.
     if (node.is(Op::get_attr) || !sets_.ever_written(node)) return true;
-    return sets_.index().of(node).aliases && !sets_.ever_restructured(node);
+    return sets_.index().of(node).aliases && !sets_.ever_viewed_in_place(node);
   }
 
   // The elements of `y + x` lie as those of y do.
@@ -228,10 +231,25 @@ class Eliminator {
   }
 
   void mark_escapes(const Node& output) {
-    output.for_each_input([&](Node& input) { escapes_[class_of(input)] = true; });
+    output.for_each_input([&](Node& input) { mark_escape(input); });
   }
-  std::uint32_t class_of(const Node& node) const { return sets_.index().alias_class(node); }
-  bool escapes(const Node& node) const { return escapes_.find(class_of(node)) != nullptr; }
+  void mark_escape(const Node& node) {
+    sets_.index().for_each_root(node, [&](std::uint64_t root) {
+      if (root < escaped_.size()) {
+        escaped_[root] = true;
+      } else {
+        escaped_attributes_[root] = true;
+      }
+    });
+  }
+  bool escapes(const Node& node) const {
+    bool found = false;
+    sets_.index().for_each_root(node, [&](std::uint64_t root) {
+      found |= root < escaped_.size() ? escaped_[root]
+                                      : root == TrackedEffects::kAnyRoot || escaped_attributes_.find(root) != nullptr;
+    });
+    return found;
+  }
 
   void hash_argument(std::uint64_t& seed, const Argument& argument) const {
     const auto mix = [&](std::uint64_t value) { seed = (std::rotl(seed, 23) ^ value) * 0x9E3779B97F4A7C15ull; };
@@ -303,8 +321,9 @@ class Eliminator {
   const std::function<bool(const Node&)>& banned_;
   Versions sets_;
   static constexpr std::uint32_t kHandful = 8;
-  FlatMap<bool> escapes_;      // the alias classes of which some member is returned; all true
-  std::vector<bool> indexed_;  // by id: all users so far are in seen_
+  std::vector<bool> escaped_;         // by the id of a root: some value that may share its storage is returned
+  FlatMap<bool> escaped_attributes_;  // the same of other roots; all true
+  std::vector<bool> indexed_;         // by id: all users so far are in seen_
   FlatMap<std::uint32_t> seen_;
   NodeMap<std::pair<std::uint32_t, std::uint32_t>> versions_at_;  // from where, and how many: read when it was met
   std::vector<std::uint32_t> versions_;

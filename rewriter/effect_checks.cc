@@ -21,35 +21,34 @@ namespace {
 
 /// What the match as a whole reads, writes and draws.
 struct MatchEffects {
-  std::vector<std::uint32_t> touched;  ///< alias classes of inputs and values
-  std::vector<std::uint32_t> written;
+  std::vector<Cell> touched;  ///< of inputs and values
+  std::vector<Cell> written;
   const Node* writer = nullptr;
   const Node* random = nullptr;
   const Node* side_effect = nullptr;
 };
 
-bool has(const std::vector<std::uint32_t>& set, std::uint32_t value) {
-  return std::find(set.begin(), set.end(), value) != set.end();
-}
+bool has(const std::vector<Cell>& set, Cell value) { return std::find(set.begin(), set.end(), value) != set.end(); }
 
-MatchEffects effects_in(const Site& site, const EffectIndex& effects) {
+MatchEffects effects_in(const Site& site, const TrackedEffects& effects) {
   MatchEffects sum;
   for (const Node* node : site.nodes) {
     const NodeEffects own = effects.of(*node);
     if (own.random) sum.random = node;
     if (own.side_effect) sum.side_effect = node;
     if (!effects.any_writes()) continue;
-    sum.touched.push_back(effects.alias_class(*node));
-    effects.for_each_read_class(*node, [&](std::uint32_t read) { sum.touched.push_back(read); });
+    const auto touch = [&](Cell cell) { sum.touched.push_back(cell); };
+    effects.for_each_cell(*node, touch);
+    effects.for_each_read_cell(*node, touch);
     if (!own.writes && !own.unknown) continue;
     sum.writer = node;
-    effects.for_each_written_class(*node, [&](std::uint32_t written) { sum.written.push_back(written); });
+    effects.for_each_written_cell(*node, [&](Cell written) { sum.written.push_back(written); });
   }
   return sum;
 }
 
-Verdict check_passing(const Node& other, const MatchEffects& match, bool draws, bool acts, const EffectIndex& effects,
-                      const Site& site) {
+Verdict check_passing(const Node& other, const MatchEffects& match, bool draws, bool acts,
+                      const TrackedEffects& effects, const Site& site) {
   const NodeEffects own = effects.of(other);
   const Node* anchor = &site.match.anchor();
   if (switches_mode(other))
@@ -66,7 +65,7 @@ Verdict check_passing(const Node& other, const MatchEffects& match, bool draws, 
                      "a random draw and a side effect would change places: " + other.name() + " lies in between"};
   }
   Verdict verdict;
-  effects.for_each_written_class(other, [&](std::uint32_t written) {
+  effects.for_each_written_cell(other, [&](Cell written) {
     if (!verdict && has(match.touched, written)) {
       verdict = Objection{anchor, other.name() + " writes in between to what the match reads"};
     }
@@ -76,7 +75,7 @@ Verdict check_passing(const Node& other, const MatchEffects& match, bool draws, 
 
 }  // namespace
 
-Verdict check_order(const Site& site, bool draws, bool acts, const EffectIndex& effects) {
+Verdict check_order(const Site& site, bool draws, bool acts, const TrackedEffects& effects) {
   const Node* first = earlier(site.nodes.front(), site.at);
   const Node* last = earlier(site.nodes.back(), site.at) == site.at ? site.nodes.back() : site.at;
   const MatchEffects match = effects_in(site, effects);
@@ -89,7 +88,7 @@ Verdict check_order(const Site& site, bool draws, bool acts, const EffectIndex& 
   for (const Node* other = first->next(); other && other != last; other = other->next()) {
     if (site.contains(*other)) continue;
     bool reads = false;
-    effects.for_each_read_class(*other, [&](std::uint32_t read) { reads |= has(match.written, read); });
+    effects.for_each_read_cell(*other, [&](Cell read) { reads |= has(match.written, read); });
     if (reads) return Objection{match.writer, "it writes what " + other->name() + " reads in between"};
   }
   return {};
@@ -116,7 +115,7 @@ bool is_behind(const Node& read, const Node& write, std::vector<const Node*> val
 }  // namespace
 
 Verdict check_reads(const Site& site, std::span<Node* const> made, std::span<const Argument> results,
-                    const EffectIndex& effects) {
+                    const TrackedEffects& effects) {
   if (!effects.any_writes()) return {};
   Verdict verdict;
   // What the match took itself is as it was where the match stood; check_order has seen to that. Unless the function
@@ -135,7 +134,7 @@ Verdict check_reads(const Site& site, std::span<Node* const> made, std::span<con
   };
   const auto check = [&](const Node& read) {
     if (verdict || !read.is_before(*site.at) || std::find(made.begin(), made.end(), &read) != made.end()) return;
-    const Node* write = effects.write_between(effects.alias_class(read), read, *site.at);
+    const Node* write = effects.write_between(read, read, *site.at);
     if (write && !is_known(read, *write))
       verdict = Objection{&site.match.anchor(),
                           "the replacement reads " + read.name() + ", to which " + write->name() + " writes before"};
@@ -145,16 +144,17 @@ Verdict check_reads(const Site& site, std::span<Node* const> made, std::span<con
   return verdict;
 }
 
-Verdict check_forms(const Site& site, const EffectIndex& effects) {
+Verdict check_forms(const Site& site, const TrackedEffects& effects) {
   if (!effects.any_writes()) return {};
   Verdict verdict;
-  const auto check = [&](const Node& node, std::uint32_t alias_class) {
-    if (!verdict && effects.is_restructured(alias_class))
+  const auto check = [&](const Node& node, Cell cell) {
+    if (!verdict && effects.has_inplace_view(cell))
       verdict = Objection{&node, "the program gives it, or what it reads, another shape in place"};
   };
   for (const Node* node : site.nodes) {
-    check(*node, effects.alias_class(*node));
-    effects.for_each_read_class(*node, [&](std::uint32_t read) { check(*node, read); });
+    const auto check_one = [&](Cell cell) { check(*node, cell); };
+    effects.for_each_cell(*node, check_one);
+    effects.for_each_read_cell(*node, check_one);
   }
   return verdict;
 }
@@ -174,15 +174,16 @@ std::size_t calls_that_name(const Site& site, const Node& node) {
   return count;
 }
 
-/// True when the replacement writes to the class too: it accounts for the write.
-bool is_written_too(std::span<Node* const> also_written, std::uint32_t written, const EffectIndex& effects) {
-  return std::any_of(also_written.begin(), also_written.end(),
-                     [&](const Node* node) { return effects.alias_class(*node) == written; });
+/// True when the replacement writes to the value's storage too: it accounts for the write.
+bool is_written_too(std::span<Node* const> also_written, const Node& value, const TrackedEffects& effects) {
+  std::vector<Cell> written;
+  for (const Node* node : also_written) effects.for_each_cell(*node, [&](Cell cell) { written.push_back(cell); });
+  return effects.is_within(value, written);
 }
 
 /// The order in which a graph pattern lists its nodes is the order in which their effects must happen. Who writes may
 /// not pass who reads either; draws and side effects keep their order among themselves.
-Verdict check_pattern_order(const Site& site, bool writes, const EffectIndex& effects) {
+Verdict check_pattern_order(const Site& site, bool writes, const TrackedEffects& effects) {
   const PatternData& pattern = PatternAccess::of(site.match);
   if (!pattern.from_graph) return {};
   const Node* last = nullptr;
@@ -201,7 +202,7 @@ Verdict check_pattern_order(const Site& site, bool writes, const EffectIndex& ef
 }  // namespace
 
 std::pair<const Node*, const Node*> find_observer(const Site& site, const Node& from, const Node& value,
-                                                  const EffectIndex& effects) {
+                                                  const TrackedEffects& effects) {
   for (const Node* member : effects.members(value)) {
     if (member->is(Op::placeholder) || member->is(Op::get_attr)) return {member, nullptr};
     if (site.contains(*member)) continue;
@@ -221,15 +222,15 @@ namespace {
 
 /// True when the match itself made the storage, and hands it out by its last node alone: who shares it outside has it
 /// from there, after all writes.
-bool is_inner(const Site& site, const Node& value, const EffectIndex& effects) {
-  const EffectIndex::Origin origin = effects.origin_of(value);
+bool is_inner(const Site& site, const Node& value, const TrackedEffects& effects) {
+  const TrackedEffects::Origin origin = effects.origin_of(value);
   return origin.fresh && site.contains(*origin.node) && site.exits.size() == 1 &&
          site.exits.front() == site.nodes.back();
 }
 
 }  // namespace
 
-Verdict check_taken(const Site& site, std::span<const std::uint32_t> captures, const EffectIndex& effects) {
+Verdict check_taken(const Site& site, std::span<const std::uint32_t> captures, const TrackedEffects& effects) {
   Verdict verdict;
   for (const std::uint32_t capture : captures) {
     const PatternNode& pattern = PatternAccess::of(site.match).nodes[capture];
@@ -243,7 +244,7 @@ Verdict check_taken(const Site& site, std::span<const std::uint32_t> captures, c
   return verdict;
 }
 
-Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects) {
+Verdict check_owned(const Site& site, std::span<Node* const> also_written, const TrackedEffects& effects) {
   bool impure = false, writes = false;
   for (const Node* node : site.nodes) {
     const NodeEffects own = effects.of(*node);
@@ -259,9 +260,7 @@ Verdict check_owned(const Site& site, std::span<Node* const> also_written, const
         *node,
         [&](const Argument& written) {
           for_each_node(written, [&](const Node& value) {
-            if (verdict || is_inner(site, value, effects) ||
-                is_written_too(also_written, effects.alias_class(value), effects))
-              return;
+            if (verdict || is_inner(site, value, effects) || is_written_too(also_written, value, effects)) return;
             const auto observer = find_observer(site, *node, value, effects);
             if (observer.first)
               verdict = Objection{node, "it writes to " + seen_by(observer) + ", and the replacement does not"};

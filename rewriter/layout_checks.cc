@@ -1,60 +1,18 @@
 #include <fxgraph/rewriter/layout_checks.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <vector>
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/records/layouts.h>
 
 namespace fx::internal {
 
 namespace {
 
-// They give contiguous results whatever the strides of what they take. Packets, sorted.
-constexpr std::array<std::string_view, 18> kContiguous = {"aten::addmm",
-                                                          "aten::baddbmm",
-                                                          "aten::bmm",
-                                                          "aten::contiguous",
-                                                          "aten::embedding",
-                                                          "aten::index_select",
-                                                          "aten::layer_norm",
-                                                          "aten::linear",
-                                                          "aten::log_softmax",
-                                                          "aten::masked_select",
-                                                          "aten::matmul",
-                                                          "aten::mm",
-                                                          "aten::one_hot",
-                                                          "aten::outer",
-                                                          "aten::repeat",
-                                                          "aten::softmax",
-                                                          "fxgraph::packed_linear",
-                                                          "prepacked::linear_clamp_run"};
-static_assert(std::ranges::is_sorted(kContiguous));
-
-// They raise where the strides do not do.
-constexpr std::array<std::string_view, 6> kViews = {"aten::_unsafe_view", "aten::unflatten",       "aten::view",
-                                                    "aten::view_as",      "aten::view_as_complex", "aten::view_copy"};
-// They give something else for other strides, beside those that read them (OperatorTraits::reads_layout()).
-constexpr std::array<std::string_view, 11> kReaders = {
-    "mkldnn_prepacked::conv2d_run",
-    // LibTorch takes the elements of a tensor that lies in another order for those of one that does not.
-    "aten::fractional_max_pool2d_backward", "aten::fractional_max_pool3d_backward",
-    "aten::max_pool3d_with_indices_backward", "aten::narrow_copy",
-    // They take their source element by element in the order in which the others lie in memory.
-    "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put", "aten::put_"};
-
 const Symbol kFormat("memory_format");
-
-bool is_contiguous(const OperatorSchema& schema) {
-  return std::ranges::binary_search(kContiguous, packet_of(schema.target.view()));
-}
-
-template <std::size_t kCount>
-bool is_among(const std::array<std::string_view, kCount>& packets, std::string_view packet) {
-  return std::ranges::find(packets, packet) != packets.end();
-}
 
 bool is_preserve(const Argument& format) {
   static const Argument kPreserve(MemoryFormat{Symbol("preserve_format")});
@@ -74,7 +32,7 @@ const Argument* named_format(const Call& call) {
 /// what it looked at before.
 class LayoutReaders {
  public:
-  LayoutReaders(const EffectIndex& effects, bool dense) : effects_(effects), dense_(dense) {}
+  LayoutReaders(const TrackedEffects& effects, bool dense) : effects_(effects), dense_(dense) {}
 
   /// The first reader of the strides of `value`, or, if its dimensions may lie in another order, of what follows them;
   /// null when there is none, `value` itself when there are too many places to look at. Other gaps are seen in views
@@ -88,8 +46,8 @@ class LayoutReaders {
         if (user.is(Op::output)) continue;
         const Call call = call_of(user);
         if (call && reads(user, call, shared)) return &user;
-        const bool anew = call && is_contiguous(call.schema());
-        if (reordered ? anew : !effects_.may_share(user, *open[next])) continue;
+        const bool anew = call && gives_contiguous(packet_of(call.schema().target.view()));
+        if (reordered ? anew : !effects_.may_alias_input(user, *open[next])) continue;
         if (open.size() == kMost) return &value;
         if (std::ranges::find(open, &user) == open.end()) open.push_back(&user);
       }
@@ -98,9 +56,7 @@ class LayoutReaders {
   }
 
  private:
-  bool is_written(const Node& node) const {
-    return effects_.any_writes() && !effects_.writers(effects_.alias_class(node)).empty();
-  }
+  bool is_written(const Node& node) const { return effects_.any_writes() && effects_.is_written(node); }
   /// Whatever shares the storage of `value` comes from its one reader: whether that copies shows to nobody.
   bool has_one_reader(const Node& value) const {
     constexpr int kMost = 64;
@@ -110,7 +66,7 @@ class LayoutReaders {
       const Node* shares = nullptr;
       int sources = 0;
       at->for_each_input([&](const Node& input) {
-        if (&input == shares || !effects_.may_share(*at, input)) return;
+        if (&input == shares || !effects_.may_alias_input(*at, input)) return;
         shares = &input;
         ++sources;
       });
@@ -125,35 +81,29 @@ class LayoutReaders {
     // It raises of what is not contiguous.
     const Argument* format = packet == "aten::contiguous" ? named_format(call) : nullptr;
     if (format && is_preserve(*format)) return true;
-    return (!dense_ && is_among(kViews, packet)) || is_among(kReaders, packet) || schema.traits.reads_layout() ||
+    return (!dense_ && raises_by_strides(packet)) || differs_by_strides(packet) || schema.traits.reads_layout() ||
            effects_.of(user).random || (shared && schema.traits.may_copy) || overwrites_operand(user, schema);
   }
   /// `addmm_(w, w, x)`: what is multiplied is overwritten meanwhile, in an order that the kernel chooses by strides.
   bool overwrites_operand(const Node& user, const OperatorSchema& schema) const {
     if (schema.traits.pointwise || !effects_.of(user).writes) return false;
     bool found = false;
-    effects_.for_each_written_class(user, [&](EffectIndex::Class written) {
+    effects_.for_each_written_cell(user, [&](Cell written) {
       std::size_t operands = 0;
-      user.for_each_input([&](const Node& input) { operands += effects_.alias_class(input) == written; });
+      user.for_each_input(
+          [&](const Node& input) { effects_.for_each_cell(input, [&](Cell cell) { operands += cell == written; }); });
       found |= operands > 1;
     });
     return found;
   }
 
-  const EffectIndex& effects_;
+  const TrackedEffects& effects_;
   const bool dense_;
 };
 
-/// A copy that keeps the order of dimensions.
-bool is_copy(const OperatorSchema& schema) {
-  static constexpr std::array<std::string_view, 5> kCopies = {"aten::alpha_dropout", "aten::clone", "aten::dropout",
-                                                              "aten::feature_alpha_dropout", "aten::feature_dropout"};
-  return std::ranges::find(kCopies, packet_of(schema.target.view())) != kCopies.end();
-}
-
 Layout layout_of(const OperatorSchema& schema) {
   if (schema.traits.pointwise || (schema.traits.view && !schema.traits.may_copy)) return Layout::taken;
-  if (is_contiguous(schema)) return Layout::contiguous;
+  if (gives_contiguous(packet_of(schema.target.view()))) return Layout::contiguous;
   return schema.traits.may_copy ? Layout::either : Layout::follows;
 }
 
@@ -170,7 +120,7 @@ bool same_calls(const Call& a, const Call& b, std::size_t first) {
 
 bool needs_strides(const OperatorSchema& schema) {
   const std::string_view packet = packet_of(schema.target.view());
-  return schema.traits.reads_layout() || is_among(kViews, packet) || is_among(kReaders, packet);
+  return schema.traits.reads_layout() || raises_by_strides(packet) || differs_by_strides(packet);
 }
 
 bool reads_layout(const Node& node) {
@@ -193,7 +143,8 @@ Layout layout_of(const Node& node, std::span<Node* const> made) {
     const Call call = call_of(*at);
     if (!call) return Layout::taken;
     if (const Argument* format = named_format(call); format && !is_preserve(*format)) return Layout::follows;
-    if (!call.schema().traits.pointwise && !is_copy(call.schema())) return layout_of(call.schema());
+    if (!call.schema().traits.pointwise && !copies_in_order(packet_of(call.schema().target.view())))
+      return layout_of(call.schema());
     const Node* first = call.args().empty() ? nullptr : call.args()[0].node_or_null();
     if (std::ranges::find(made, first) == made.end()) return Layout::taken;
     at = first;
@@ -235,7 +186,7 @@ struct Operands {
       const bool inside = std::ranges::find(members, &node) != members.end();
       const Call call = inside ? call_of(node) : Call();
       const bool pointwise = call && call.schema().traits.pointwise;
-      if (!pointwise && !(call && is_copy(call.schema()))) {
+      if (!pointwise && !(call && copies_in_order(packet_of(call.schema().target.view())))) {
         add(operand_of(node, inside, call));
         continue;
       }
@@ -270,7 +221,7 @@ bool same_operands(const Node& old, std::span<Node* const> old_nodes, const Node
   return (!then.several && !now.several) || then.all == now.all;
 }
 
-Verdict check_layout(const Node& old, bool reordered, const EffectIndex& effects, bool dense) {
+Verdict check_layout(const Node& old, bool reordered, const TrackedEffects& effects, bool dense) {
   const Node* reader = LayoutReaders(effects, dense).find(old, reordered);
   if (!reader) return {};
   return Objection{&old, "its replacement may lie in memory differently, and " + reader->name() + " depends on that"};

@@ -36,6 +36,6 @@ bool same_operands(const Node& old, std::span<Node* const> old_nodes, const Node
 
 /// Nobody depends on how the elements of `old` lie, when what stands for it may lie otherwise: with other gaps, and, if
 /// `reordered`, with dimensions in another order. `dense`: every view of the old value is one of the new value too.
-Verdict check_layout(const Node& old, bool reordered, const EffectIndex& effects, bool dense = false);
+Verdict check_layout(const Node& old, bool reordered, const TrackedEffects& effects, bool dense = false);
 
 }  // namespace fx::internal

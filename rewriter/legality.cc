@@ -84,7 +84,8 @@ Node* first_early_user(const Site& site) {
 /// Collects `input` and what it needs that lies after `at`, to be moved up. At most kMostMoved nodes.
 constexpr std::size_t kMostMoved = 64;
 
-Verdict collect_moves(Node& input, Node& at, const Site& site, const EffectIndex& effects, std::vector<Node*>& moves) {
+Verdict collect_moves(Node& input, Node& at, const Site& site, const TrackedEffects& effects,
+                      std::vector<Node*>& moves) {
   const auto no_place = [&](const std::string& why) {
     return Objection{&site.match.anchor(), "no place for the replacement: it takes " + input.name() +
                                                ", which is computed after " + at.name() + " uses a result, and " + why};
@@ -100,9 +101,10 @@ Verdict collect_moves(Node& input, Node& at, const Site& site, const EffectIndex
     writers.push_back(&at);
     for (const Node* writer : writers) {
       bool writes_input = false;
-      effects.for_each_written_class(*writer, [&](std::uint32_t written) {
-        effects.for_each_read_class(*node, [&](std::uint32_t read) { writes_input |= read == written; });
-        writes_input |= effects.alias_class(*node) == written;
+      effects.for_each_written_cell(*writer, [&](Cell written) {
+        const auto touch = [&](Cell cell) { writes_input |= cell == written; };
+        effects.for_each_read_cell(*node, touch);
+        effects.for_each_cell(*node, touch);
       });
       if (writes_input) return no_place(writer->name() + " writes between them what " + node->name() + " reads");
     }
@@ -114,7 +116,7 @@ Verdict collect_moves(Node& input, Node& at, const Site& site, const EffectIndex
 
 }  // namespace
 
-Verdict find_place(Site& site, std::span<const std::uint32_t> captures, const EffectIndex& effects) {
+Verdict find_place(Site& site, std::span<const std::uint32_t> captures, const TrackedEffects& effects) {
   Node* early = site.exits.size() > 1 ? first_early_user(site) : nullptr;
   // A pattern that returns only what it takes is there for its effects: the last of them is the place.
   site.at = early ? early : site.exits.empty() ? site.nodes.back() : site.exits.back();

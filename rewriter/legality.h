@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include <fxgraph/effects/tracked_effects.h>
 #include <fxgraph/matchers/match.h>
-#include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/rewriter/replacement_plan.h>
 
 namespace fx::internal {
@@ -74,28 +74,28 @@ Verdict check_alive(const Site& site);
 Verdict check_contained(const Site& site);
 Verdict check_convex(const Site& site);
 /// Chooses the place for a replacement that takes `captures`; fills site.at and site.to_move.
-Verdict find_place(Site& site, std::span<const std::uint32_t> captures, const EffectIndex& effects);
+Verdict find_place(Site& site, std::span<const std::uint32_t> captures, const TrackedEffects& effects);
 /// `draws` and `acts`: the replacement draws random numbers, or has side effects.
-Verdict check_order(const Site& site, bool draws, bool acts, const EffectIndex& effects);
+Verdict check_order(const Site& site, bool draws, bool acts, const TrackedEffects& effects);
 /// `also_written`: values that the replacement writes to as well.
-Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects);
+Verdict check_owned(const Site& site, std::span<Node* const> also_written, const TrackedEffects& effects);
 
 /// After a replacement made by a function: nothing wrote to what the nodes `made` read beyond what the match took,
 /// since those values were made. The function saw them as they were there.
 Verdict check_reads(const Site& site, std::span<Node* const> made, std::span<const Argument> results,
-                    const EffectIndex& effects);
+                    const TrackedEffects& effects);
 /// Nothing gives a tensor that the match takes or makes another shape in place: it would do so to what comes instead.
-Verdict check_forms(const Site& site, const EffectIndex& effects);
+Verdict check_forms(const Site& site, const TrackedEffects& effects);
 
 /// Who could see whether the storage of `value` is written at `from`: a later reader outside the match, or the caller.
 /// Null when nobody could; else the value that is seen, and its reader if it is not the caller. In words: seen_by.
 std::pair<const Node*, const Node*> find_observer(const Site& site, const Node& from, const Node& value,
-                                                  const EffectIndex& effects);
+                                                  const TrackedEffects& effects);
 std::string seen_by(const std::pair<const Node*, const Node*>& observer);
 
 /// Does a wildcard stand for a call with effects that the pattern matches as well? The replacement that takes it would
 /// keep it, beside what stands for it. `captures`: what the replacement takes.
-Verdict check_taken(const Site& site, std::span<const std::uint32_t> captures, const EffectIndex& effects);
+Verdict check_taken(const Site& site, std::span<const std::uint32_t> captures, const TrackedEffects& effects);
 
 /// What a replacement may change of where its results lie.
 struct MayChange {
@@ -106,6 +106,6 @@ struct MayChange {
 /// Are the results, just made, in the same alias relation to other values as those they replace, as far as a write or
 /// the caller can tell? `made` are the new nodes, not yet known to `effects`.
 Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-                      const EffectIndex& effects, MayChange change, bool allow_output_aliases);
+                      const TrackedEffects& effects, MayChange change, bool allow_output_aliases);
 
 }  // namespace fx::internal

@@ -12,10 +12,10 @@ namespace {
 
 using internal::Applier;
 using internal::ApplyResult;
-using internal::EffectIndex;
 using internal::Objection;
 using internal::ReplacementPlan;
 using internal::Search;
+using internal::TrackedEffects;
 
 /// One call of replace_pattern.
 class Replace {
@@ -93,7 +93,7 @@ class Replace {
   }
 
   void rewrite() {
-    EffectIndex effects(rewriter_.graph(), options_.modules);
+    TrackedEffects effects(rewriter_.graph(), options_.modules);
     Applier applier(rewriter_, effects, plan_, options_.name, options_.allow_output_aliases, options_.shapes);
     const std::function<bool(const Match&)> again = [&](const Match& match) { return passes_filters(match); };
     for (std::size_t i = 0; i < num_matches(); ++i) {

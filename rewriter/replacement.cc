@@ -1,3 +1,4 @@
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/rewriter/replacement.h>
 
 #include <fxgraph/matchers/pattern_data.h>
@@ -96,6 +97,7 @@ std::shared_ptr<const Graph> checked(Graph graph) {
     if (problem && !problem->foreign_namespace)
       throw Error(ErrorKind::invalid_argument, "replacement: " + problem->message, node.name());
   }
+  for (Node& node : graph.nodes()) trust(node);
   return std::make_shared<const Graph>(std::move(graph));
 }
 

@@ -206,6 +206,7 @@ void ReplacementPlan::read_effects() {
     // What a module does shows in the program that it joins; until then it may do anything.
     const bool module = node.is(Op::call_module);
     impure_ |= effects.impure() || module;
+    trusted_ |= node.find_meta() && node.find_meta()->get<bool>(meta_key::kTrusted);
     random_ |= effects.random || module;
     side_effects_ |= effects.side_effect || module;
     may_alias_ |= effects.may_alias;

@@ -60,6 +60,8 @@ class ReplacementPlan {
   /// The pattern nodes that stand for parameters: they go with the match unless something else uses them.
   const std::vector<std::uint32_t>& parameters() const { return parameters_; }
   bool has_impure_nodes() const { return impure_; }
+  /// True when it calls operators without schemas, which are taken at their author's word.
+  bool has_trusted_nodes() const { return trusted_; }
   bool draws_random() const { return random_; }
   bool has_side_effects() const { return side_effects_; }
   /// The pattern nodes that the replacement writes to, directly.
@@ -102,6 +104,7 @@ class ReplacementPlan {
   std::vector<std::uint32_t> captures_;
   std::vector<std::uint32_t> parameters_;
   std::vector<std::uint32_t> written_;
+  bool trusted_ = false;
   bool impure_ = false;
   bool random_ = false;
   bool side_effects_ = false;

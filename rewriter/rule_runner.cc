@@ -8,6 +8,7 @@ RuleRunner::Run::Run(RuleRunner& runner, std::size_t i)
       applier(runner.rewriter_, runner.effects_, runner.rules_.replacement(i), runner.rules_.rule(i).name,
               runner.options_.allow_output_aliases, runner.options_.shapes) {
   engine.set_plan(runner.rules_.plan(i));
+  engine.set_effects(runner.effects_);
 }
 
 RuleRunner::RuleRunner(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options)

@@ -60,7 +60,7 @@ class RuleRunner {
   const DriverOptions& options_;
   FindOptions find_;
   std::optional<Calls> calls_;  // of a graph that is spelt in Python's words
-  EffectIndex effects_;
+  TrackedEffects effects_;
   std::vector<std::unique_ptr<Run>> runs_;  // null: not met yet
   std::vector<RuleReport> reports_;
   std::vector<Refused> refused_;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include <fxgraph/effects/in_place.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
@@ -17,22 +18,6 @@
 
 namespace fx {
 namespace {
-
-/// The variant of `schema` that writes its first argument and is the same otherwise; null when there is none.
-const OperatorSchema* writing_variant(const OperatorSchema& schema) {
-  if (schema.arguments.empty()) return nullptr;
-  if (schema.traits.view) return nullptr;  // it makes no tensor of its own, and detach_ throws on views
-  const std::string name = schema.target.str();
-  const std::string packet(packet_of(name));
-  const OperatorSchema* found = find_overload(Symbol(packet + "_" + name.substr(packet.size())));
-  if (!found || schema.returns.size() != 1 || found->arguments.size() != schema.arguments.size()) return nullptr;
-  for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
-    const SchemaArgument &a = schema.arguments[i], &b = found->arguments[i];
-    if (a.name != b.name || a.type.base != b.type.base || a.type.list != b.type.list || a.alias.writes) return nullptr;
-    if (b.alias.writes != (i == 0)) return nullptr;
-  }
-  return found;
-}
 
 /// True when no two elements share memory.
 bool has_own_elements(const TensorInfo& tensor) {
@@ -111,7 +96,7 @@ class Reinplacer {
       if (!call) continue;
       if (const auto scatter = places_.scatter_view(node)) {
         copy_into_view(node, call, *scatter);
-      } else if (const OperatorSchema* variant = writing_variant(call.schema())) {
+      } else if (const OperatorSchema* variant = in_place_overload(call.schema())) {
         write(node, call, *variant);
       }
     }

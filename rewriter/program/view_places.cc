@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include <fxgraph/effects/effects_of.h>
+#include <fxgraph/effects/in_place.h>
 #include <fxgraph/ops/call.h>
 
 namespace fx {
@@ -126,16 +126,10 @@ std::optional<std::vector<Argument>> arguments_from(const Call& call, std::size_
   return args;
 }
 
-/// True when the result is the first argument, written to.
-bool is_in_place(const OperatorSchema& schema) {
-  return schema.returns.size() == 1 && !schema.traits.restructures && !schema.arguments.empty() &&
-         schema.arguments.front().alias.writes && !schema.traits.view && schema.returns.front().alias.writes;
-}
-
 /// What the result is a view of, or is; null when it is neither.
 const Node* base_of(const Call& call) {
   if (!call || call.schema().arguments.empty()) return nullptr;
-  const Argument* first = call.schema().traits.view || is_in_place(call.schema()) ? call.argument(0) : nullptr;
+  const Argument* first = call.schema().traits.view || writes_first(call.schema()) ? call.argument(0) : nullptr;
   return first ? first->node_or_null() : nullptr;
 }
 
@@ -178,7 +172,7 @@ std::optional<ViewPlace> ViewPlaces::find(const Node& node) {
     return is_own ? std::optional(ViewPlace{&node, 0, tensor->sizes, strides_of(*tensor)}) : std::nullopt;
   }
   if (!known_[*base]) return std::nullopt;
-  if (is_in_place(call.schema())) return known_[*base];
+  if (writes_first(call.schema())) return known_[*base];
   const std::string_view name = operator_name(call.schema()).view();
   if (const View view = view_of(name)) {
     const auto args = arguments_from(call, 1);

@@ -7,6 +7,7 @@
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/rules/call_samples.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 
 namespace fx {
 
@@ -193,13 +194,12 @@ class Samples {
   CallSamples::Result call(const Node& node) {
     const NodeEffects effects = effects_of(node);
     CallSamples call(node, shapes_, values_);
-    const std::string name = node.target().str();
+    const std::string name(rules::last_name(node));
     if (effects.unknown) return no("nobody knows what " + name + " does");
     if (effects.random) return no(name + " draws random numbers");
     const bool shared = call.all_shared();
     if (effects.side_effect)
-      return shared && node.target() == python::kAssert ? CallSamples::Result(SampleValue())
-                                                        : no(name + " has effects");
+      return shared && node.is_call(python::kAssert) ? CallSamples::Result(SampleValue()) : no(name + " has effects");
     if (effects.restructures) return no(name + " changes the form of what it is given");
     if (effects.writes && shared) return no(name + " writes what the samples share");
     if (shared) return internal::result_of_shared_call(call);

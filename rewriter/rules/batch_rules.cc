@@ -10,6 +10,7 @@
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 
 namespace fx::internal {
 
@@ -241,12 +242,11 @@ constexpr Row kRows[] = {
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::name));
 
 std::string_view name_of(const CallSamples& call) {
-  const Symbol target = call.node().target();
-  if (target == python::kGetItem) return "getitem";
-  if (!call.call() && target == python::kMul) return "mul";
-  if (!call.call() && target == python::kFloorDiv) return "floordiv";
-  const Symbol name = call.call() ? operator_name(call.call().schema()) : target;
-  const std::string_view packet = packet_of(name.view());
+  if (call.node().is_call(python::kGetItem)) return "getitem";
+  if (!call.call() && call.node().is_call(python::kMul)) return "mul";
+  if (!call.call() && call.node().is_call(python::kFloorDiv)) return "floordiv";
+  if (!call.call()) return rules::last_name(call.node());
+  const std::string_view packet = packet_of(operator_name(call.call().schema()).view());
   constexpr std::string_view kAten = "aten::";
   return packet.starts_with(kAten) ? packet.substr(kAten.size()) : packet;
 }

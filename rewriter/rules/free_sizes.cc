@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include <fxgraph/effects/tracked_effects.h>
 #include <fxgraph/module/state_keeper.h>
-#include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/run/operators.h>

@@ -59,7 +59,7 @@ class WeightPreparation {
     if (!node.has_users() || written_.is_written(node)) return false;
     if (effects_of(node).impure() || is_packing_call(node)) return false;
     // In another type, once; but what the caller gets is made in each call.
-    if (node.is_call("aten::_to_copy")) return !written_.is_returned(written_.alias_class(node));
+    if (node.is_call("aten::_to_copy")) return !written_.is_returned(node);
     static constexpr std::array kTakers = {"aten::addmm", "aten::addcmul", "fxgraph::packed_lstm",
                                            "fxgraph::packed_gru"};
     for (const Node& user : node.users()) {

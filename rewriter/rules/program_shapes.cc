@@ -87,7 +87,7 @@ void ProgramShapes::forget_changing_forms() {
   const ProgramEffects effects(module_);
   NodeMap<bool> carried(graph, false);
   for (const Node& node : graph.nodes()) {
-    const bool changes_form = effects.is_restructured(effects.alias_class(node));
+    const bool changes_form = effects.has_inplace_view(node);
     bool from_state = changes_form && node.is(Op::get_attr);
     node.for_each_input([&](const Node& input) { from_state |= carried[input]; });
     carried[node] = from_state;

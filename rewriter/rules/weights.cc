@@ -110,9 +110,8 @@ ChannelAffine affine_of_batch_norm(const OperationSite& bn) {
 }
 
 std::string ProgramEffects::not_constant(const std::string& path) {
-  const Class storage = attribute_class(path);
-  if (!writers(storage).empty()) return "the program writes to " + path;
-  if (is_returned(storage)) return "the program returns " + path + ", and its caller may write to it";
+  if (attribute_writer(path)) return "the program writes to " + path;
+  if (is_attribute_returned(path)) return "the program returns " + path + ", and its caller may write to it";
   return {};
 }
 

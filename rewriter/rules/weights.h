@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <fxgraph/effects/tracked_effects.h>
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/rewriter/rules/operation_site.h>
 #include <fxgraph/rewriter/rules/rules.h>
 
@@ -35,20 +35,15 @@ bool is_linear(std::string_view packet);
 
 /// The effects of a program's graph, classes known, for passes: what is written, and what of its attributes is
 /// constant.
-class ProgramEffects : public internal::EffectIndex {
+class ProgramEffects : public internal::TrackedEffects {
  public:
-  explicit ProgramEffects(const GraphModule& module) : EffectIndex(module.graph(), module_effects(module)) {
-    writes_anything_ = any_writes();
+  explicit ProgramEffects(const GraphModule& module) : TrackedEffects(module.graph(), module_effects(module)) {
     expect_writes();
   }
 
-  bool is_written(const Node& value) const { return writes_anything_ && !writers(alias_class(value)).empty(); }
   /// Why the attribute may not be taken for what it holds now, empty when it may: the program writes to its storage,
   /// under whatever path, or hands it to the caller.
   std::string not_constant(const std::string& path);
-
- private:
-  bool writes_anything_ = false;
 };
 
 /// A value that is written and, as strides fall, is a view of a value that others see or a copy of it (contiguous,

@@ -46,6 +46,7 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
   const Replacement replacement(read_pattern(options.replacement));
   if (replacement.graph()) refuse(call_problems(*replacement.graph()), options.allowed);
   const auto model = load_model(options.file, backend, options.inputs);
+  for (const std::string& name_space : options.allowed) trust(model->graph(), name_space);
   if (replacement.graph()) refuse_new_functions(*replacement.graph(), model->graph());
   const auto original = options.verify ? load_model(options.file, backend, options.inputs) : nullptr;
 

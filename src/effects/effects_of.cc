@@ -4,6 +4,7 @@
 
 #include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/ops/python_target.h>
 
 namespace fx {
@@ -213,14 +214,14 @@ const KnownEffect* known_effect_of(const Node& node) {
 
 // A part of a list is a list of its own.
 bool takes_element(const Node& node) {
-  if (node.target() != "operator.getitem" || node.args().size() != 2 || !node.args()[0].is_node()) return false;
+  if (node.target() != python::kGetItem || node.args().size() != 2 || !node.args()[0].is_node()) return false;
   const Argument& index = node.args()[1];
   return is_basic_index(index) && !(index.is_slice() && internal::argument_type(node.args()[0]).list);
 }
 
 // `x[i] = y` copies into a tensor; a list or dictionary holds y from then on, an object has it as its attribute.
 bool keeps_what_it_takes(const Node& node) {
-  if (node.args().size() < 2 || node.target() != "operator.setitem") return true;
+  if (node.args().size() < 2 || node.target() != python::kSetItem) return true;
   return node.args()[1].is_string() || internal::argument_type(node.args()[0]).list;
 }
 
@@ -230,7 +231,7 @@ void add_what_is_shared(const Node& node, NodeEffects& effects) {
   if (*known == KnownEffect::writes_out) effects.may_alias = true;
   if (*known != KnownEffect::keeps) return;
   effects.may_alias = keeps_what_it_takes(node);
-  effects.restructures = node.target() == "builtins.setattr";
+  effects.restructures = node.target() == python::kSetAttr;
 }
 
 NodeEffects call_effects(const Node& node, const TargetInfo& info, const NodeEffects& common) {
@@ -255,6 +256,11 @@ bool is_exact(Op op, const TargetInfo& info) { return op == Op::call_function &&
 [[gnu::noinline]] NodeEffects effects_of_this_call(const Node& node, const TargetInfo& info) {
   if (is_exact(node.op(), info)) return effects_of(Call(*info.schema, node.args(), node.kwargs()));
   return call_effects(node, info, (node.is(Op::call_method) ? info.method_effects : info.function_effects).effects());
+}
+
+bool is_trusted(const Node& call) {
+  const Meta* meta = call.find_meta();
+  return meta && meta->get<bool>(meta_key::kTrusted);
 }
 
 [[gnu::noinline]] NodeEffects module_effects(const Node& node, const ModuleEffects& modules) {
@@ -300,9 +306,22 @@ NodeEffects effects_of(const Node& node, const ModuleEffects& modules) {
   const TargetInfo& info = internal::target_info(node.target());
   const KnownTargetEffects& known = node.is(Op::call_method) ? info.method_effects : info.function_effects;
   if (known.known() == TargetEffects::Known::nothing) find_target_effects(node.op(), node.target(), info);
-  if (known.known() == TargetEffects::Known::each_call && (is_exact(node.op(), info) || !may_be_out_call(node, info)))
-    return known.effects();
+  if (known.known() == TargetEffects::Known::each_call && (is_exact(node.op(), info) || !may_be_out_call(node, info))) {
+    const NodeEffects effects = known.effects();
+    return effects.unknown && is_trusted(node) ? NodeEffects{} : effects;
+  }
   return effects_of_this_call(node, info);
+}
+
+void trust(Node& call) {
+  if (!call.is(Op::call_module) && !runs_graphs(call) && effects_of(call).unknown)
+    call.meta().set(meta_key::kTrusted, true);
+}
+
+void trust(Graph& graph, std::string_view name_space) {
+  for (Node& node : graph.nodes()) {
+    if (node.target().view().starts_with(name_space)) trust(node);
+  }
 }
 
 std::optional<NodeEffects> effects_of_each(Op op, Symbol target, const ModuleEffects& modules) {
@@ -348,7 +367,7 @@ void for_each_aliased_input(const Node& node, const std::function<void(Node&)>& 
     }
     return;
   }
-  if (node.target() == "operator.getitem") {
+  if (node.target() == python::kGetItem) {
     if (!node.args().empty()) for_each_node(node.args()[0], visit);
     return;
   }

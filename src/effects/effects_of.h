@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -68,6 +69,14 @@ void for_each_written(const Node& node, const std::function<void(const Argument&
 /// Calls `visit(Node&)` for every input whose storage the result of `node` may share: views, in-place results, getitem.
 void for_each_aliased_input(const Node& node, const std::function<void(Node&)>& visit,
                             const ModuleEffects& modules = {});
+
+/// Takes a call of an operator without a schema at its author's word, from now on and for all who ask: the result is
+/// its own, and it writes nothing. So are calls that a replacement makes, and those of a namespace (`mylib::`) that is
+/// allowed by name. Nothing happens to other calls.
+/// @{
+void trust(Node& call);
+void trust(Graph& graph, std::string_view name_space);
+/// @}
 
 /// Says whether the call takes graphs and runs them, as `higher_order::cond` does: they hold tensors, and a tensor may
 /// choose among them.

@@ -19,6 +19,7 @@ inline constexpr const char* kStackTrace = "stack_trace";  ///< std::string: whe
 inline constexpr const char* kModuleStack = "nn_module_stack";  ///< std::string: path of the module the node came from
 /// std::string or fx::Provenance: the rule and the nodes it was made from.
 inline constexpr const char* kProvenance = "from_node";
+inline constexpr const char* kTrusted = "trusted";  ///< bool: see trust() in effects/effects_of.h
 }  // namespace meta_key
 
 /// A small dictionary from names to values of any type, in the order in which they were set.

@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/effects/tracked_effects.h>
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/ops/python_symbols.h>
@@ -23,54 +25,6 @@ void merge(NodeEffects& into, const NodeEffects& more) {
   into.side_effect |= more.side_effect;
   into.unknown |= more.unknown;
   into.restructures |= more.restructures;
-}
-
-/// Where the storage of a body's value may come from.
-struct Origin {
-  bool outside = false;  ///< an input, or a tensor of the module
-  bool state = false;    ///< a tensor of the module
-  bool surely = true;    ///< every step back was a view
-};
-
-// Back through all that may share storage. Bodies are small; each value is looked at once.
-Origin origin_of(const Node& value, const ModuleEffects& modules) {
-  Origin origin;
-  std::vector<const Node*> open = {&value};
-  std::unordered_map<const Node*, bool> seen;  // membership only
-  while (!open.empty()) {
-    const Node& node = *open.back();
-    open.pop_back();
-    if (!seen.emplace(&node, true).second) continue;
-    if (node.is(Op::placeholder) || node.is(Op::get_attr)) {
-      origin.outside = true;
-      origin.state = origin.state || node.is(Op::get_attr);
-      origin.surely = origin.surely && node.is(Op::placeholder);
-      continue;
-    }
-    const NodeEffects effects = effects_of(node, modules);
-    origin.outside = origin.outside || effects.may_alias_state;
-    origin.state = origin.state || effects.may_alias_state;
-    if (!effects.may_alias && !effects.unknown) {
-      origin.surely = false;
-      continue;
-    }
-    origin.surely = origin.surely && effects.aliases;
-    for_each_aliased_input(
-        node, [&](Node& input) { open.push_back(&input); }, modules);
-  }
-  return origin;
-}
-
-// A write to a value that the body itself made is nobody's business.
-bool writes_outside(const Node& node, const ModuleEffects& modules) {
-  bool outside = false;
-  for_each_written(
-      node,
-      [&](const Argument& written) {
-        for_each_node(written, [&](Node& target) { outside = outside || origin_of(target, modules).outside; });
-      },
-      modules);
-  return outside || (node.is(Op::call_module) && effects_of(node, modules).writes);
 }
 
 const std::string& type_of(const torch::nn::Module& module) {
@@ -137,31 +91,37 @@ bool keeps_nothing_in_evaluation(const torch::nn::Module& root) {
   return holds_of_all(root, does);
 }
 
+/// A write to a value that the body itself made is nobody's business; what it returns may be what it was given, or a
+/// view of it: Identity, Flatten, Dropout in evaluation mode.
 NodeEffects effects_of_body(const Graph& body, const ModuleEffects& modules) {
   NodeEffects all;
+  const Effects effects(body, {.modules = modules});
+  const internal::TrackedEffects origins(body, modules);
+  const auto is_outside = [&](Effects::Set set) { return effects.is_external(set); };
+  const auto is_of_state = [&](const Node* node) {
+    return node->is(Op::get_attr) || effects.of(*node).may_alias_state;
+  };
   const Node* output = body.output_node();
   const bool gives_something = output && !output->arg(0).is_none();
   for (const Node& node : body.nodes()) {
-    if (node.is(Op::placeholder) || node.is(Op::get_attr)) continue;
-    if (node.is(Op::output)) {
-      // A body may return what it was given, or a view of it: Identity, Flatten, Dropout in evaluation mode.
-      bool surely = true;
-      node.for_each_input([&](const Node& made) {
-        const Origin origin = origin_of(made, modules);
-        all.may_alias |= origin.outside;
-        all.may_alias_state |= origin.state;
-        surely &= origin.surely;
-      });
-      all.aliases = all.may_alias && surely;
-      continue;
-    }
-    NodeEffects effects = effects_of(node, modules);
-    if (effects.writes) effects.writes = writes_outside(node, modules);
-    effects.restructures &= effects.writes;
+    if (!node.is_callable()) continue;
+    NodeEffects own = effects.of(node);
+    own.writes &= node.is(Op::call_module) || std::ranges::any_of(effects.written_sets(node), is_outside);
+    own.restructures &= own.writes;
     // Checking its input and raising is what calling a module may always do; one that gives nothing is there for that.
-    if (node.target() == python::kAssert) effects.side_effect = !gives_something;
-    merge(all, effects);
+    if (node.target() == python::kAssert) own.side_effect = !gives_something;
+    merge(all, own);
   }
+  if (!output) return all;
+  bool surely = true;
+  output->for_each_input([&](const Node& made) {
+    for (const Effects::Set set : effects.sets(made)) {
+      all.may_alias |= is_outside(set);
+      all.may_alias_state |= std::ranges::any_of(effects.members(set), is_of_state);
+    }
+    surely &= origins.origin_of(made).node->is(Op::placeholder);
+  });
+  all.aliases = all.may_alias && surely;
   return all;
 }
 

@@ -3,10 +3,11 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <mutex>
 
-#include <fxgraph/effects/effects_of.h>
-#include <fxgraph/ir/node_map.h>
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/effects/tracked_effects.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -21,22 +22,15 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // of a tensor th
 
 enum : std::uint8_t { kUnknown = 1, kOfRoot = 2, kNeeded = 4, kKept = 8 };
 
-// A node's own memory is where its views and in-place operators lead.
-const Node* memory_of(const Node& node) {
-  const Node* at = &node;
-  while (at->is(Op::call_function)) {
-    const Node* source = nullptr;
-    for_each_aliased_input(*at, [&](Node& input) { source = source ? source : &input; });
-    if (!source) break;
-    at = source;
-  }
-  return at;
-}
-
 class Evaluation {
  public:
   Evaluation(const Session& session, const std::vector<const Node*>& wanted)
-      : session_(session), wanted_(wanted), graph_(wanted[0]->graph()), flags_(graph_.id_bound(), 0) {
+      : session_(session),
+        wanted_(wanted),
+        graph_(wanted[0]->graph()),
+        effects_(graph_),
+        flags_(graph_.id_bound(), 0),
+        memory_(effects_.num_sets(), 0) {
     last_ = wanted[0];
     for (const Node* node : wanted) last_ = last_->is_before(*node) ? node : last_;
   }
@@ -47,7 +41,7 @@ class Evaluation {
     find_needed();
     for (const Node& node : graph_.nodes()) {
       const bool needed = (flags_[node.id()] & kNeeded) != 0;
-      writes_ |= needed && node.is(Op::call_function) && effects_of(node).writes;
+      writes_ |= needed && effects_.of(node).writes;
       if (&node == last_) break;
     }
     const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
@@ -96,43 +90,45 @@ class Evaluation {
       } else if (!node.is(Op::call_function)) {
         own = kUnknown;
       } else {
-        node.for_each_input([&](const Node& input) { own |= flags_[input.id()] | flags_[memory_of(input)->id()]; });
-        const NodeEffects effects = effects_of(node);
+        node.for_each_input([&](const Node& input) {
+          own |= flags_[input.id()];
+          for (const Effects::Set set : effects_.sets(input)) own |= memory_[set];
+        });
+        const NodeEffects& effects = effects_.of(node);
         if (effects.random || effects.unknown) own |= kUnknown;
         if (effects.writes) {
-          for_each_written(node, [&](const Argument& written) {
-            for_each_node(written, [&](Node& target) {
-              const Node* of = memory_of(target);
-              std::uint8_t& memory = flags_[of->id()];
-              // What is written to a buffer, or to another tensor from outside, is there in the next call, too.
-              const CapturedTensor* captured = of->is(Op::get_attr) ? session_.captured_by(*of) : nullptr;
-              const bool is_kept = (memory & kOfRoot) != 0 || (captured && !captured->is_literal);
-              memory |= is_kept ? std::uint8_t{kUnknown} : own;
-              own |= memory;
-            });
-          });
+          for (const Effects::Set set : effects_.written_sets(node)) {
+            // What is written to a buffer, or to another tensor from outside, is there in the next call, too.
+            memory_[set] |= is_kept(set) ? std::uint8_t{kUnknown} : own;
+            own |= memory_[set];
+          }
         }
+      }
+      for (const Effects::Set set : effects_.sets(node)) {
+        if (effects_.members(set).front() == &node) memory_[set] |= own;
       }
       if (&node == last_) break;
     }
+  }
+
+  bool is_kept(Effects::Set set) const {
+    return (memory_[set] & kOfRoot) != 0 || std::ranges::any_of(effects_.members(set), [&](const Node* node) {
+             const CapturedTensor* captured = node->is(Op::get_attr) ? session_.captured_by(*node) : nullptr;
+             return captured && !captured->is_literal;
+           });
   }
 
   // Backwards: what the value takes, and who writes the memory of that.
   bool find_needed() {
     for (const Node* node = last_; node; node = node->previous()) {
       std::uint8_t& own = flags_[node->id()];
-      if (node->is(Op::call_function) && effects_of(*node).writes) {
-        for_each_written(*node, [&](const Argument& written) {
-          for_each_node(written, [&](Node& target) {
-            if ((flags_[memory_of(target)->id()] & kNeeded) != 0) own |= kNeeded;
-          });
-        });
-      }
+      for (const Effects::Set set : effects_.written_sets(*node)) own |= memory_[set] & kNeeded;
       if ((own & kNeeded) == 0) continue;
       if ((own & kUnknown) != 0) return false;
+      for (const Effects::Set set : effects_.sets(*node)) memory_[set] |= kNeeded;
       node->for_each_input([&](const Node& input) {
         flags_[input.id()] |= kNeeded;
-        flags_[memory_of(input)->id()] |= kNeeded;
+        for (const Effects::Set set : effects_.sets(input)) memory_[set] |= kNeeded;
       });
     }
     return true;
@@ -180,7 +176,9 @@ class Evaluation {
   const std::vector<const Node*>& wanted_;
   const Node* last_;  // of those
   const Graph& graph_;
-  std::vector<std::uint8_t> flags_;
+  const Effects effects_;
+  std::vector<std::uint8_t> flags_;   // by id
+  std::vector<std::uint8_t> memory_;  // by set: of what is written there
   std::vector<c10::IValue> values_;
   bool writes_ = false;  // something needed is written in place
 };
@@ -222,40 +220,18 @@ std::optional<KnownValues> known_values(const Session& session, const std::vecto
   }
 }
 
-namespace {
-
-// The nodes in whose memory a call writes, or what the program returns lies.
-NodeMap<char> changed_memory(const Graph& graph) {
-  NodeMap<const Node*> memory(graph, nullptr);
-  NodeMap<char> is_changed(graph, 0);
-  const auto change = [&](const Argument& argument) {
-    for_each_node(argument, [&](const Node& node) { is_changed[*memory[node]] = 1; });
-  };
-  for (const Node& node : graph.nodes()) {
-    const Node*& own = memory[node];
-    if (node.is(Op::call_function))
-      for_each_aliased_input(node, [&](const Node& input) { own = own ? own : memory[input]; });
-    if (!own) own = &node;
-    if (node.is(Op::output)) {
-      for (const Argument& argument : node.args()) change(argument);
-    } else if (node.is(Op::call_function) && effects_of(node).writes) {
-      for_each_written(node, change);
-    }
-  }
-  return is_changed;
-}
-
-}  // namespace
-
 void make_literals_anew(Graph& graph, Session& session) {
   static const Symbol kClone("aten::clone");
   std::vector<Node*> changed;
-  std::optional<NodeMap<char>> is_changed;
+  std::optional<TrackedEffects> effects;
   for (const CapturedTensor& captured : session.captured()) {
     Node* node = captured.is_literal ? captured.attribute : nullptr;
     if (!node || node->is_erased()) continue;
-    if (!is_changed) is_changed.emplace(changed_memory(graph));
-    if ((*is_changed)[*node] != 0) changed.push_back(node);
+    if (!effects) {
+      effects.emplace(graph);
+      effects->expect_writes();
+    }
+    if (effects->is_written(*node) || effects->is_returned(*node)) changed.push_back(node);
   }
   for (Node* literal : changed) {
     const auto at = graph.inserting_after(*literal);

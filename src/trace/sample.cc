@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include <fxgraph/effects/in_place.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/brief_errors.h>
@@ -23,13 +24,6 @@ bool is_slice(Symbol target, ArgumentSpan arguments) {
   static const Symbol kSlice("aten::slice.Tensor");
   return target == kSlice && arguments.size() == 5 && arguments[0].is_node() && arguments[1].is_int() &&
          arguments[1].as_int() >= 0 && arguments[2].is_int() && arguments[3].is_int() && arguments[4] == Argument(1);
-}
-
-// Whether it returns its first argument, which it writes.
-bool is_write(const Node& node) {
-  const Call call = call_of(node);
-  return call && !call.schema().arguments.empty() && call.schema().arguments[0].alias.writes &&
-         !call.schema().returns.empty() && call.schema().returns[0].alias.writes;
 }
 
 // Ends a sample. Not an std::exception: programs that handle those are not to handle this.
@@ -278,7 +272,7 @@ void Sample::made(Node& node) {
   index_by_id_[node.id()] = static_cast<std::uint32_t>(nodes_.size());
   nodes_.push_back(&node);
   const auto at = static_cast<std::uint32_t>(nodes_.size() - 1);
-  if (!whole_.empty() && is_write(node)) {
+  if (const Call call = whole_.empty() ? Call() : call_of(node); call && writes_first(call.schema())) {
     const Node* into = program_.log.arguments(at)[0].node_or_null();
     const auto sliced = into ? whole_.find(program_.log.index_of(*into)) : whole_.end();
     if (sliced != whole_.end()) written_.emplace(at, sliced->second);

@@ -1,7 +1,7 @@
 // Boost.Graph's algorithms, unmodified, on the view of a graph.
 #include <fxgraph/analysis/view.h>
 
-#include <fxgraph/analysis/undirected_view.h>
+#include "tests/analysis/undirected_view.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

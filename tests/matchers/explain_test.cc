@@ -98,6 +98,19 @@ TEST(NearMisses, TheOperatorIsThereWithOtherArguments) {
             "1 place tried, 0 fit\n1 × b: wants other arguments of b: aten::mean has no argument keepdim\n");
 }
 
+TEST(Explain, WhatIsTheSameInPlace) {
+  const Graph graph = graph_of(
+      "a = aten::sin(%x)\nb = aten::relu_(%a)\nc = aten::relu_(%x)\nd = aten::sin(%x)\ne = aten::tanh_(%d)\nf = "
+      "aten::add.Tensor(%d, %e)\nreturn (b, c, f)",
+      "x");
+  EXPECT_EQ(why(graph, "aten::relu(x)", "b"),
+            "b: wants aten::relu, found b (aten::relu_), the same in place; nothing else sees what it writes");
+  EXPECT_EQ(why(graph, "aten::relu(x)", "c"),
+            "c: wants aten::relu, found c (aten::relu_), the same in place; x holds or reads what it writes");
+  EXPECT_EQ(why(graph, "aten::tanh(x)", "e"),
+            "e: wants aten::tanh, found e (aten::tanh_), the same in place; f holds or reads what it writes");
+}
+
 TEST(NearMisses, TheModuleThatHasTheOperatorIsNamed) {
   const Graph graph = graph_of("a = call_module[target=net](%x)\nb = call_module[target=own](%a)\nreturn b");
   const auto outer = std::make_shared<const Graph>(graph_of("a = call_module[target=act](%x)\nreturn a"));

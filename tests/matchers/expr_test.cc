@@ -115,7 +115,9 @@ TEST(Constants, OfModulesThatWriteTheirState) {
     };
     EXPECT_EQ(find(graph, "aten::add.Tensor(x, w: constant)", options).size(), c.found) << c.state;
     options.modules.state = {};
-    EXPECT_EQ(find(graph, "aten::add.Tensor(x, w: constant)", options).size(), 1u) << "it does not say what it holds";
+    EXPECT_EQ(find(graph, "aten::add.Tensor(x, w: constant)", options).size(),
+              c.effects.writes || c.effects.unknown ? 0u : 1u)
+        << "it does not say what it holds: what is below its path";
   }
 }
 

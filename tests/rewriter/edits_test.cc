@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-#include <fxgraph/rewriter/effect_index.h>
+#include <fxgraph/effects/tracked_effects.h>
 #include <fxgraph/rewriter/replace_pattern.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/text/print.h>
@@ -301,10 +301,11 @@ TEST(Edits, ManyAreUndone) {
 TEST(Edits, TheIndexOfEffectsListsWritersInOrder) {
   Graph graph = graph_of("v = aten::view(%x, [-1])\nb = aten::add_.Tensor(%v, 1)\nd = aten::sin(%x)\nreturn d");
   Node &x = *graph.find("x"), &v = *graph.find("v"), &b = *graph.find("b"), &d = *graph.find("d");
-  internal::EffectIndex index(graph);
+  internal::TrackedEffects index(graph);
   const auto writers = [&](const Node& value) {
-    const auto all = index.writers(index.alias_class(value));
-    return std::vector<Node*>(all.begin(), all.end());
+    std::vector<Node*> all;
+    index.any_writer(value, [&](Node& writer) { return all.push_back(&writer), false; });
+    return all;
   };
   EXPECT_THAT(writers(x), ElementsAre(&b));
   std::vector<Node*> made;

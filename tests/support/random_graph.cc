@@ -279,6 +279,20 @@ Graph chain(std::size_t blocks) {
   return graph;
 }
 
+Graph chain_with_effects(std::size_t blocks) {
+  Graph graph;
+  Node* t = &graph.placeholder("x");
+  Node& y = graph.placeholder("y");
+  for (std::size_t i = 0; i < blocks; ++i) {
+    Node& r = graph.call_function("aten::relu", {graph.call_function("aten::add.Tensor", {t, y})});
+    Node& m = graph.call_function("aten::mul.Tensor", {r, y});
+    Node& written = graph.call_function("aten::add_.Tensor", {m, graph.call_function("aten::rand_like", {y})});
+    t = &graph.call_function("aten::view", {written, Argument::list({-1})});
+  }
+  graph.output(*t);
+  return graph;
+}
+
 Graph fan(std::size_t width) {
   Graph graph;
   Node& x = graph.placeholder("x");

@@ -66,6 +66,8 @@ Shapes random_shapes(const Graph& graph, std::uint64_t seed);
 ///   a = aten::add.Tensor(t, y); r = aten::relu(a); t = aten::mul.Tensor(r, y)
 /// on two inputs x (the first t) and y; the last t is returned.
 Graph chain(std::size_t blocks);
+/// The same with effects: what a relu gives is multiplied, drawn for, written in place and looked at by a view.
+Graph chain_with_effects(std::size_t blocks);
 /// One input used by `width` relu nodes, all returned.
 Graph fan(std::size_t width);
 /// `rungs` diamonds, one after the other: two relus of the last value, added.

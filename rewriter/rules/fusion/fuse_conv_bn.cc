@@ -235,7 +235,7 @@ class BatchNormFolding {
     const TensorInfo* info = std::as_const(program_.shapes)[*input].tensor();
     if (info && !is_floating(info->dtype)) return "it makes whole numbers floating-point";
     const ProgramEffects& effects = weights_.effects();
-    if (const Node* write = effects.write_between(effects.alias_class(*input), bn.node(), linear.node()))
+    if (const Node* write = effects.write_between(*input, bn.node(), linear.node()))
       return write->name() + " writes to what it normalises before the linear layer runs";
     const Folded folded = fold_before(bn, linear);
     if (!folded.refusal.empty()) return folded.refusal;

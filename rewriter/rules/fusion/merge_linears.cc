@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/rules/weights.h>
@@ -42,11 +41,7 @@ void make_reshape(Rewriter& rewriter, Node& view) {
 class LinearMerger {
  public:
   explicit LinearMerger(RuleContext& program)
-      : module_(program.module),
-        rule_(program.rule.name),
-        rewriter_(program.rewriter),
-        effects_(module_effects(program.module)),
-        weights_(program) {}
+      : module_(program.module), rule_(program.rule.name), rewriter_(program.rewriter), weights_(program) {}
 
   PassResult run() {
     // Nodes come and go while layers are merged.
@@ -95,11 +90,11 @@ class LinearMerger {
       Node& value = *open.back();
       open.pop_back();
       for (Node& user : value.users()) {
-        const NodeEffects effects = effects_of(user, effects_);
+        const NodeEffects effects = weights_.effects().of(user);
         if (user.is(Op::output)) reason = "it is returned, and the caller may ask for its storage";
         if (reads_storage(user)) reason = user.name() + " reads the storage of its result";
         if (effects.unknown) reason = "nothing is known of " + user.name() + ", which takes its result";
-        if (!effects.may_alias || !shares_storage(user, value) || !seen.insert(&user).second) continue;
+        if (!weights_.effects().may_alias_input(user, value) || !seen.insert(&user).second) continue;
         if (is_view(user)) views.push_back(&user);
         open.push_back(&user);
       }
@@ -112,17 +107,9 @@ class LinearMerger {
     return true;
   }
 
-  bool shares_storage(const Node& user, const Node& value) const {
-    bool shares = false;
-    for_each_aliased_input(
-        user, [&](Node& input) { shares |= &input == &value; }, effects_);
-    return shares;
-  }
-
   /// The merged layer reads its input where the first of its parts did.
   bool is_written_between(const Node& input, const OperationSite& first, const OperationSite& last) {
-    const ProgramEffects& effects = weights_.effects();
-    return effects.write_between(effects.alias_class(input), first.node(), last.node()) != nullptr;
+    return weights_.effects().write_between(input, first.node(), last.node()) != nullptr;
   }
 
   bool is_mergeable(const OperationSite& site) {
@@ -184,7 +171,6 @@ class LinearMerger {
   GraphModule& module_;
   std::string_view rule_;
   Rewriter& rewriter_;
-  ModuleEffects effects_;
   Weights weights_;
   std::vector<Node*> views_;  // of the group's results
   PassResult outcome_;

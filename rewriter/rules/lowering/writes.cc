@@ -1,13 +1,14 @@
 // Where results lie: before lowering, operators that write over a value of their own become those that make a new one,
 // which patterns know; after it, those that may write over their operand do.
 //
-// A value may be written over when nobody can see it: an operator made it, it is no view of anything, and the one node
+// A value is written over anew when nobody can see it: an operator made it, it is no view of anything, and the one node
 // that writes is its only user.
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <algorithm>
 #include <array>
 
+#include <fxgraph/effects/in_place.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/call.h>
@@ -27,49 +28,47 @@ constexpr auto kInPlace = std::to_array<std::string_view>({
     "aten::tanh",
 });
 
-/// `aten::add_.Tensor` for `aten::add.Tensor`.
-std::string in_place_of(std::string_view target) {
-  const std::size_t dot = target.find('.');
-  std::string name(target.substr(0, dot));
-  name += '_';
-  if (dot != std::string_view::npos) name += target.substr(dot);
-  return name;
-}
-
 class Writes {
  public:
   explicit Writes(RuleContext& program)
       : program_(program),
         graph_(program.module.graph()),
-        effects_(module_effects(program.module)),
-        own_(graph_, false) {}
+        effects_(graph_, module_effects(program.module)),
+        own_(graph_, false) {
+    effects_.expect_writes();
+  }
 
   PassResult take_out() {
-    return each([](std::string_view target) { return in_place_of(target); },
-                [](std::string_view target) { return std::string(target); });
+    return each([](const OperatorSchema& called) { return functional_overload(called); },
+                [](const OperatorSchema&, const OperatorSchema& other) { return other.target; },
+                [&](const Node& node, const Node&) { return !sees_write(node, effects_); });
   }
 
   PassResult put_in() {
     if (program_.sizes) program_.sizes->run_samples();
-    return each([](std::string_view target) { return std::string(target); },
-                [](std::string_view target) { return in_place_of(target); });
+    return each([](const OperatorSchema& called) { return in_place_overload(called); },
+                [](const OperatorSchema& called, const OperatorSchema&) { return called.target; },
+                [&](const Node&, const Node& value) { return own_[value] && value.num_users() == 1; });
   }
 
  private:
-  template <typename From, typename To>
-  PassResult each(From from, To to) {
+  /// Puts `other(schema)` in the place of each call where `functional(schema, other)` is in the table, and nobody sees
+  /// whether `value` is written over.
+  template <typename Other, typename Functional, typename Unseen>
+  PassResult each(Other other, Functional functional, Unseen is_unseen) {
     PassResult result;
     for (Node& node : graph_.nodes()) {
       own_[node] = makes_own(node);
-      const Symbol called = operator_of(node);
-      for (const std::string_view target : kInPlace) {
-        if (called.view() != from(target) || !may_write_over(node)) continue;
-        spell_as_operator(node);
-        program_.rewriter.set_target(node, to(target));
-        own_[node] = true;
-        ++result.applied;
-        break;
-      }
+      const Call call = call_of(node);
+      const OperatorSchema* becomes = call ? other(call.schema()) : nullptr;
+      const Node* value = becomes && call.argument(0) ? call.argument(0)->node_or_null() : nullptr;
+      if (!value || !std::ranges::count(kInPlace, functional(call.schema(), *becomes).view())) continue;
+      if (!is_unseen(node, *value) || !same_tensor(node, *value)) continue;
+      spell_as_operator(node);
+      program_.rewriter.set_target(node, becomes->target);
+      effects_.changed(node);
+      own_[node] = true;
+      ++result.applied;
     }
     return result;
   }
@@ -77,14 +76,8 @@ class Writes {
   /// True when the value is nobody else's: an operator made it, and it is no view.
   bool makes_own(const Node& node) const {
     if (!node.is(Op::call_function) && !node.is(Op::call_method)) return false;
-    const NodeEffects made = effects_of(node, effects_);
+    const NodeEffects made = effects_.of(node);
     return !made.impure() && !made.may_alias;
-  }
-
-  bool may_write_over(const Node& node) const {
-    const Call call = call_of(node);
-    const Node* value = call.args().empty() ? nullptr : call.args()[0].node_or_null();
-    return value && own_[*value] && value->num_users() == 1 && same_tensor(node, *value);
   }
 
   /// One type throughout, and no size grows: in place and out of place give the same.
@@ -106,7 +99,7 @@ class Writes {
 
   RuleContext& program_;
   Graph& graph_;
-  ModuleEffects effects_;
+  internal::TrackedEffects effects_;
   NodeMap<bool> own_;
 };
 
@@ -119,7 +112,7 @@ std::span<const OptimizeRule> family() {
       {
           .name = "out-of-place",
           .summary = "Operators that write over a value that nobody else sees make a new one, as the rules expect",
-          .preconditions = "shapes known (--input); an operator made the value, and this is its only use; one type",
+          .preconditions = "shapes known (--input); an operator made the value, and nothing reads it later; one type",
           .order = 500,
           .group = Group::lowering,
           .promise = Promise::bit_exact,
@@ -128,7 +121,8 @@ std::span<const OptimizeRule> family() {
       {
           .name = "in-place",
           .summary = "Operators that may write over a value that nobody else sees do so",
-          .preconditions = "as out-of-place; inference: no gradients",
+          .preconditions = "shapes known (--input); an operator made the value, and this is its only use; one type; "
+                           "inference: no gradients",
           .order = 590,
           .group = Group::lowering,
           .promise = Promise::bit_exact,

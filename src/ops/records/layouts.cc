@@ -1,0 +1,58 @@
+#include <fxgraph/ops/records/layouts.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace fx::internal {
+
+namespace {
+
+// They give contiguous results whatever the strides of what they take. Packets, sorted.
+constexpr std::array<std::string_view, 18> kContiguous = {"aten::addmm",
+                                                          "aten::baddbmm",
+                                                          "aten::bmm",
+                                                          "aten::contiguous",
+                                                          "aten::embedding",
+                                                          "aten::index_select",
+                                                          "aten::layer_norm",
+                                                          "aten::linear",
+                                                          "aten::log_softmax",
+                                                          "aten::masked_select",
+                                                          "aten::matmul",
+                                                          "aten::mm",
+                                                          "aten::one_hot",
+                                                          "aten::outer",
+                                                          "aten::repeat",
+                                                          "aten::softmax",
+                                                          "fxgraph::packed_linear",
+                                                          "prepacked::linear_clamp_run"};
+static_assert(std::ranges::is_sorted(kContiguous));
+
+constexpr std::array<std::string_view, 5> kCopies = {"aten::alpha_dropout", "aten::clone", "aten::dropout",
+                                                     "aten::feature_alpha_dropout", "aten::feature_dropout"};
+
+// They raise where the strides do not do.
+constexpr std::array<std::string_view, 6> kViews = {"aten::_unsafe_view", "aten::unflatten",       "aten::view",
+                                                    "aten::view_as",      "aten::view_as_complex", "aten::view_copy"};
+// They give something else for other strides, beside those that read them (OperatorTraits::reads_layout()).
+constexpr std::array<std::string_view, 11> kReaders = {
+    "mkldnn_prepacked::conv2d_run",
+    // LibTorch takes the elements of a tensor that lies in another order for those of one that does not.
+    "aten::fractional_max_pool2d_backward", "aten::fractional_max_pool3d_backward",
+    "aten::max_pool3d_with_indices_backward", "aten::narrow_copy",
+    // They take their source element by element in the order in which the others lie in memory.
+    "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put", "aten::put_"};
+
+bool is_among(std::span<const std::string_view> packets, std::string_view packet) {
+  return std::ranges::find(packets, packet) != packets.end();
+}
+
+}  // namespace
+
+bool gives_contiguous(std::string_view packet) { return std::ranges::binary_search(kContiguous, packet); }
+bool raises_by_strides(std::string_view packet) { return is_among(kViews, packet); }
+bool differs_by_strides(std::string_view packet) { return is_among(kReaders, packet); }
+bool copies_in_order(std::string_view packet) { return is_among(kCopies, packet); }
+
+}  // namespace fx::internal
