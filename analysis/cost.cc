@@ -4,13 +4,27 @@
 #include <array>
 #include <map>
 
-#include <fxgraph/analysis/cost_model.h>
+#include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/ops/records/costs.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/support/flat_map.h>
 
 namespace fx {
 
 namespace {
+
+/// `known` is false when shapes or a formula are missing. parameter_bytes is not set.
+NodeCost cost_of_call(const CallShapes& call) {
+  NodeCost cost;
+  if (call.packet == python::kGetItem || (call.call && call.call.schema().traits.view)) return cost;
+  const auto ops = operations_of(call);
+  cost.known = ops.has_value() && !call.outputs.empty();
+  if (ops) cost.macs = ops->macs, cost.flops = ops->flops;
+  for (const TensorInfo& output : call.outputs) cost.bytes_written += output.bytes();
+  cost.bytes_read = call.input_bytes;
+  if (looks_up(call.packet) && !call.inputs.empty()) cost.bytes_read += cost.bytes_written - call.inputs[0]->bytes();
+  return cost;
+}
 
 /// The modules by path, and their costs added up from the nodes.
 class ModuleTree {

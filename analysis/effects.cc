@@ -93,7 +93,8 @@ bool Effects::may_swap(const Node& a, const Node& b) const {
   a.for_each_input([&](const Node& input) { used |= &input == &b; });
   b.for_each_input([&](const Node& input) { used |= &input == &a; });
   const auto ordered = [&](const Node& n) { return of(n).random || of(n).side_effect || of(n).unknown; };
-  return !used && !(ordered(a) && ordered(b)) && !touches(a, b) && !touches(b, a);
+  const auto passes = [&](const Node& n, const Node& other) { return of(n).undescribed && of(other).impure(); };
+  return !used && !(ordered(a) && ordered(b)) && !passes(a, b) && !passes(b, a) && !touches(a, b) && !touches(b, a);
 }
 
 // Per set: a read follows the last write, a write follows the last write and the reads since.
@@ -106,6 +107,10 @@ OrderEdges Effects::order_edges() const {
   std::vector<State> states(num_sets());
   std::vector<OrderEdge> edges;
   Node* last_impure = nullptr;
+  // Modules that nobody has described may do anything but among themselves: with one, all effects keep their order.
+  bool strict = false;
+  for (const Node& node : graph_->nodes()) strict |= of(node).undescribed;
+  std::vector<Node*> undescribed;  // since the last effect
   for (const Node& const_node : graph_->nodes()) {
     Node* node = const_cast<Node*>(&const_node);
     const auto written = written_sets(*node);
@@ -128,8 +133,14 @@ OrderEdges Effects::order_edges() const {
       state.reads.clear();
       state.write = node;
     }
-    if (of(*node).random || of(*node).side_effect || of(*node).unknown) {
+    const NodeEffects& own = of(*node);
+    if (own.undescribed) {
       if (last_impure) edges.push_back({last_impure, node});
+      undescribed.push_back(node);
+    } else if (own.random || own.side_effect || own.unknown || (strict && own.writes)) {
+      if (last_impure) edges.push_back({last_impure, node});
+      for (Node* before : undescribed) edges.push_back({before, node});
+      undescribed.clear();
       last_impure = node;
     }
   }

@@ -93,6 +93,15 @@ Verdict Applier::check(Site& site) const {
   return check_owned(site, written_captures(site, replacement_), effects_);
 }
 
+/// An operator without a schema is taken at the word of who wrote it into the pattern.
+void Applier::trust_named(const Site& site) {
+  for (Node* node : site.nodes) {
+    if (!effects_.of(*node).unknown || runs_graphs(*node) || !is_named(site, *node)) continue;
+    trust(*node);
+    effects_.changed(*node);
+  }
+}
+
 ApplyResult Applier::apply(Match& match, const std::function<bool(const Match&)>& accepts) {
   made_.clear();
   results_.clear();
@@ -101,6 +110,7 @@ ApplyResult Applier::apply(Match& match, const std::function<bool(const Match&)>
   Site site(match);
   if (Verdict verdict = check_alive(site)) return refuse(verdict);
   if (changed && accepts && !accepts(match)) return ApplyResult::declined;
+  if (effects_.any_impure()) trust_named(site);
   if (Verdict verdict = check(site)) return refuse(verdict);
 
   const Rewriter::Mark mark = rewriter_.mark();

@@ -43,6 +43,7 @@ class Applier {
   Verdict update(Match& match, bool& changed);
   bool is_made(const Node* node) const;
   Verdict check(Site& site) const;
+  void trust_named(const Site& site);
   void build(const Site& site);
   Verdict check_function(const Site& site) const;
   Verdict check_built(const Site& site);

@@ -164,7 +164,7 @@ class Eliminator {
  private:
   static bool is_call(const Node& node) { return node.is_callable() || node.is(Op::get_attr); }
   bool mergeable(const Node& node) {
-    if (!is_call(node) || sets_.index().of(node).impure() || (banned_ && banned_(node))) return false;
+    if (!is_call(node) || sets_.index().of(node).is_one_of_its_own() || (banned_ && banned_(node))) return false;
     // A read of an attribute is the attribute itself, and a view looks at what it looks at, written or not; any other
     // value that is written stays its own, and so does one whose form is changed in place.
     if (node.is(Op::get_attr) || !sets_.ever_written(node)) return true;

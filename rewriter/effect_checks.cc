@@ -26,6 +26,7 @@ struct MatchEffects {
   const Node* writer = nullptr;
   const Node* random = nullptr;
   const Node* side_effect = nullptr;
+  const Node* undescribed = nullptr;
 };
 
 bool has(const std::vector<Cell>& set, Cell value) { return std::find(set.begin(), set.end(), value) != set.end(); }
@@ -36,6 +37,7 @@ MatchEffects effects_in(const Site& site, const TrackedEffects& effects) {
     const NodeEffects own = effects.of(*node);
     if (own.random) sum.random = node;
     if (own.side_effect) sum.side_effect = node;
+    if (own.undescribed) sum.undescribed = node;
     if (!effects.any_writes()) continue;
     const auto touch = [&](Cell cell) { sum.touched.push_back(cell); };
     effects.for_each_cell(*node, touch);
@@ -59,6 +61,11 @@ Verdict check_passing(const Node& other, const MatchEffects& match, bool draws, 
   if (own.side_effect && (match.side_effect || acts)) {
     return Objection{anchor, "the order of side effects would change: " + other.name() + " lies in between"};
   }
+  if (own.undescribed && (match.random || match.writer || match.side_effect || draws || acts))
+    return Objection{anchor,
+                     "nobody has described " + other.name() + ", which lies in between, and the match has effects"};
+  if (own.impure() && match.undescribed)
+    return Objection{match.undescribed, "nobody has described it, and " + other.name() + " has effects in between"};
   // A seed is a side effect that decides what is drawn after it.
   if ((own.side_effect && (match.random || draws)) || (own.random && (match.side_effect || acts))) {
     return Objection{anchor,
@@ -200,6 +207,8 @@ Verdict check_pattern_order(const Site& site, bool writes, const TrackedEffects&
 }
 
 }  // namespace
+
+bool is_named(const Site& site, const Node& node) { return calls_that_name(site, node) > 0; }
 
 std::pair<const Node*, const Node*> find_observer(const Site& site, const Node& from, const Node& value,
                                                   const TrackedEffects& effects) {

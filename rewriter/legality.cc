@@ -95,7 +95,7 @@ Verdict collect_moves(Node& input, Node& at, const Site& site, const TrackedEffe
     Node* node = open.back();
     open.pop_back();
     if (node->is_before(at) || std::find(moves.begin(), moves.end(), node) != moves.end()) continue;
-    if (effects.of(*node).impure()) return no_place(node->name() + " may not be moved");
+    if (effects.of(*node).is_one_of_its_own()) return no_place(node->name() + " may not be moved");
     if (moves.size() == kMostMoved) return no_place("too much would have to be moved with it");
     std::vector<Node*> writers = effects.between(at, *node);
     writers.push_back(&at);

@@ -67,6 +67,9 @@ struct Site {
   std::vector<Node*> several_;
 };
 
+/// True when the pattern names the operator of a matched node, so that its author knew what it does.
+bool is_named(const Site& site, const Node& node);
+
 /// Says whether what is computed after the call is computed otherwise: with or without gradients, in another dtype.
 bool switches_mode(const Node& call);
 

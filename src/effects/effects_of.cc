@@ -90,12 +90,14 @@ namespace {
 // What all of them do is remembered with the target; so is that they differ, and the call decides.
 
 constexpr NodeEffects kUnknownEffects{.unknown = true, .may_alias = true};
+constexpr NodeEffects kUndescribed{.undescribed = true, .may_alias = true, .may_alias_state = true};
 
 NodeEffects either(const NodeEffects& a, const NodeEffects& b) {
   return {.writes = a.writes || b.writes,
           .random = a.random || b.random,
           .side_effect = a.side_effect || b.side_effect,
           .unknown = a.unknown || b.unknown,
+          .undescribed = a.undescribed || b.undescribed,
           .may_alias = a.may_alias || b.may_alias,
           .aliases = a.aliases || b.aliases,
           .restructures = a.restructures || b.restructures,
@@ -264,7 +266,7 @@ bool is_trusted(const Node& call) {
 }
 
 [[gnu::noinline]] NodeEffects module_effects(const Node& node, const ModuleEffects& modules) {
-  NodeEffects effects = modules ? modules(node) : NodeEffects{.may_alias = true};
+  NodeEffects effects = modules ? modules(node) : kUndescribed;
   effects.may_alias |= effects.unknown;
   effects.may_alias_state |= effects.unknown;
   return effects;
@@ -325,7 +327,7 @@ void trust(Graph& graph, std::string_view name_space) {
 }
 
 std::optional<NodeEffects> effects_of_each(Op op, Symbol target, const ModuleEffects& modules) {
-  if (op == Op::call_module) return modules ? std::nullopt : std::optional(NodeEffects{.may_alias = true});
+  if (op == Op::call_module) return modules ? std::nullopt : std::optional(kUndescribed);
   if (op != Op::call_function && op != Op::call_method) return NodeEffects{};
   const TargetInfo& info = internal::target_info(target);
   if (!is_exact(op, info)) return std::nullopt;  // a keyword may pick an overload that writes
@@ -373,6 +375,8 @@ void for_each_aliased_input(const Node& node, const std::function<void(Node&)>& 
   }
   node.for_each_input(visit);
 }
+
+std::size_t Graph::eliminate_dead_code() { return fx::eliminate_dead_code(*this); }
 
 std::size_t eliminate_dead_code(Graph& graph, const ModuleEffects& modules) {
   return graph.eliminate_dead_code([&](const Node& node) { return effects_of(node, modules).impure(); });

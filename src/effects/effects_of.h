@@ -31,8 +31,7 @@ class Call;
 
 /// What is known of a program's modules and tensors beside its graph. All of it may be left out.
 struct ModuleEffects {
-  /// Says what calling the module at `call.target()` does. Without it, a call_module is taken to be pure, as FX does,
-  /// with a result that may alias its inputs.
+  /// Says what calling the module at `call.target()` does; without it nobody has described it (ops/node_effects.h).
   std::function<NodeEffects(const Node& call)> call{};
   /// One path for all attributes that share storage (tied weights); without it each path has its own.
   std::function<Symbol(Symbol path)> storage{};

@@ -8,13 +8,6 @@ namespace fx::internal {
 
 namespace {
 
-/// What nobody has declared to be a view is taken to be a value of its own; but a module that was looked at, and a
-/// graph, may return what it is given.
-bool is_guess(const Node& node, const NodeEffects& effects, const ModuleEffects& modules) {
-  if (node.is(Op::call_module)) return !modules;
-  return effects.unknown && !runs_graphs(node);
-}
-
 std::int64_t literal_index(const Node& node) {
   const std::optional<Element> taken = taken_element(node);
   return taken ? taken->index : -1;
@@ -71,6 +64,7 @@ void TrackedEffects::classify(Node& node) {
 void TrackedEffects::add(Node& node) {
   const NodeEffects effects = of(node);
   if (effects.impure()) impure_.insert(&node);
+  if (effects.undescribed && undescribed_known_) undescribed_.insert(&node);
   if (effects.writes || effects.unknown) expect_writes();
   if (!built_) return;
   see_elements(node);
@@ -122,6 +116,7 @@ void TrackedEffects::spread(Node& node) {
 
 void TrackedEffects::remove(Node& node) {
   if (!impure_.empty() && impure_.erase(&node) > 0) drop_writes(node);
+  undescribed_.erase(&node);
   if (!built_) return;
   if (node.is(Op::get_attr)) std::erase(attributes_[modules().storage_of(node.target())], &node);
   cells_.forget(node);
@@ -165,8 +160,21 @@ void TrackedEffects::drop_writes(Node& node) {
 
 std::vector<Node*> TrackedEffects::between(const Node& first, const Node& last) const {
   std::vector<Node*> found;
-  for (auto at = impure_.upper_bound(const_cast<Node*>(&first)); at != impure_.end() && (*at)->is_before(last); ++at)
-    found.push_back(*at);
+  if (impure_.empty()) return found;
+  if (!undescribed_known_) {
+    undescribed_known_ = true;
+    for (Node* module : graph_.find_nodes(Op::call_module)) {
+      if (of(*module).undescribed) undescribed_.insert(module);
+    }
+  }
+  const auto add = [&](const std::set<Node*, GraphOrder>& all) {
+    for (auto at = all.upper_bound(const_cast<Node*>(&first)); at != all.end() && (*at)->is_before(last); ++at)
+      found.push_back(*at);
+  };
+  add(impure_);
+  const std::size_t impure = found.size();
+  add(undescribed_);
+  std::inplace_merge(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(impure), found.end(), GraphOrder{});
   return found;
 }
 
@@ -275,7 +283,7 @@ const Node* TrackedEffects::viewed(const Node& node, bool& own) const {
   own = false;
   if (node.is(Op::placeholder) || node.is(Op::get_attr)) return nullptr;
   const NodeEffects effects = of(node);
-  own = !effects.may_alias || is_guess(node, effects, modules());
+  own = !effects.may_alias;
   if (!effects.aliases) return nullptr;
   const Node* only = nullptr;
   bool several = false;

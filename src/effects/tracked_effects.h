@@ -44,7 +44,8 @@ class TrackedEffects {
   /// Tells of a node that has other arguments now, or calls something else.
   void changed(Node& node);
 
-  /// The impure nodes strictly between two places, in order.
+  /// The impure nodes strictly between two places, and, where there are any in the graph, the modules that nobody has
+  /// described; in order.
   std::vector<Node*> between(const Node& first, const Node& last) const;
   /// As effects_of() says; calls that run graphs may draw random numbers and have side effects beside.
   NodeEffects of(const Node& node) const;
@@ -169,6 +170,8 @@ class TrackedEffects {
   bool writes_ = false;
   bool built_ = false;
   std::set<Node*, GraphOrder> impure_;
+  mutable std::set<Node*, GraphOrder> undescribed_;  // modules, once somebody asks among effects
+  mutable bool undescribed_known_ = false;
   std::unordered_map<Symbol, std::vector<Node*>> attributes_;      // by storage: the get_attrs
   FlatMap<std::uint32_t> writers_at_, noted_at_;                   // by cell, by node id: 1 + where in the next two
   std::vector<boost::container::small_vector<Node*, 2>> writers_;  // of a cell, in order

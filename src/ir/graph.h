@@ -133,9 +133,11 @@ class Graph {
   void restore_node(Node& node, Node* next, ArgumentSpan args, KwargSpan kwargs);
 
   /// Removes every node that is neither impure nor used, in one backward pass; returns how many went. `is_impure` says
-  /// which calls must stay although nothing uses them; placeholders and the output always stay. fx::eliminate_dead_code
-  /// (effects/effects_of.h) is this with the purity that operator schemas declare.
+  /// which calls must stay although nothing uses them; placeholders and the output always stay.
   std::size_t eliminate_dead_code(const std::function<bool(const Node&)>& is_impure);
+  /// The same with what operator schemas declare; modules go, as in torch.fx. Defined in src/effects, as
+  /// fx::eliminate_dead_code, which can be told about modules.
+  std::size_t eliminate_dead_code();
 
   // ── Copying ──────────────────────────────────────────────────────────────────────────────────────────────────────
   using ValueMap = NodeMap<Argument>;  ///< values by node: what graph_copy binds

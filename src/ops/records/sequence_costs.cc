@@ -1,4 +1,4 @@
-#include <fxgraph/analysis/cost_sequence.h>
+#include <fxgraph/ops/records/sequence_costs.h>
 
 #include <algorithm>
 #include <map>

@@ -1,18 +1,12 @@
 // The operators whose cost is more than one product: einsum, recurrent layers, attention. Internal to
-// analysis/cost*.cc.
+// src/ops/records/*costs.cc.
 #pragma once
 
 #include <optional>
 
-#include <fxgraph/analysis/cost_model.h>
+#include <fxgraph/ops/records/costs.h>
 
 namespace fx {
-
-/// Multiply-adds and floating-point operations of one call.
-struct Operations {
-  double macs = 0;
-  double flops = 0;
-};
 
 /// Counts are added and multiplied as floating-point numbers.
 inline double numel(const TensorInfo& tensor) { return static_cast<double>(tensor.numel()); }

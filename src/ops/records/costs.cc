@@ -1,9 +1,9 @@
-#include <fxgraph/analysis/cost_model.h>
+#include <fxgraph/ops/records/costs.h>
 
 #include <algorithm>
 
-#include <fxgraph/analysis/cost_sequence.h>
 #include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/ops/records/sequence_costs.h>
 #include <fxgraph/support/flat_map.h>
 
 namespace fx {
@@ -174,7 +174,9 @@ Formula formula_for(Symbol packet) {
   return formula ? *formula : nullptr;
 }
 
-std::optional<Operations> operations(const CallShapes& c) {
+}  // namespace
+
+std::optional<Operations> operations_of(const CallShapes& c) {
   if (const Formula formula = formula_for(c.packet)) return formula(c);
   const OperatorSchema* schema = c.call ? &c.call.schema() : nullptr;
   if (c.node.is(Op::call_module)) {
@@ -187,20 +189,8 @@ std::optional<Operations> operations(const CallShapes& c) {
   return std::nullopt;
 }
 
-}  // namespace
-
-NodeCost cost_of_call(const CallShapes& call) {
-  NodeCost cost;
-  if (call.packet == python::kGetItem || (call.call && call.call.schema().traits.view)) return cost;
-  const auto ops = operations(call);
-  cost.known = ops.has_value() && !call.outputs.empty();
-  if (ops) cost.macs = ops->macs, cost.flops = ops->flops;
-  for (const TensorInfo& output : call.outputs) cost.bytes_written += output.bytes();
-  cost.bytes_read = call.input_bytes;
-  const bool look_up =
-      std::any_of(std::begin(kLookUps), std::end(kLookUps), [&](const char* packet) { return call.packet == packet; });
-  if (look_up && !call.inputs.empty()) cost.bytes_read += cost.bytes_written - call.inputs[0]->bytes();
-  return cost;
+bool looks_up(Symbol packet) {
+  return std::any_of(std::begin(kLookUps), std::end(kLookUps), [&](const char* known) { return packet == known; });
 }
 
 }  // namespace fx

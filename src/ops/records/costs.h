@@ -1,9 +1,10 @@
-// The operators' formulas. Internal to analysis/cost*.cc.
+// How much each operator computes, as data: a formula a row, over the shapes of one call.
 #pragma once
 
+#include <optional>
 #include <span>
 
-#include <fxgraph/analysis/cost.h>
+#include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/ops/call.h>
 
 namespace fx {
@@ -20,7 +21,16 @@ struct CallShapes {
   std::size_t num_parameters = 0;  ///< how many inputs, at the end, are a module's parameters
 };
 
-/// Operations and bytes of one call; `known` is false when shapes or a formula are missing. parameter_bytes is not set.
-NodeCost cost_of_call(const CallShapes& call);
+/// Multiply-adds and floating-point operations of one call.
+struct Operations {
+  double macs = 0;
+  double flops = 0;
+};
+
+/// Nothing when shapes or a formula are missing.
+std::optional<Operations> operations_of(const CallShapes& call);
+
+/// True for the operators that look rows up in a table that they do not read whole.
+bool looks_up(Symbol packet);
 
 }  // namespace fx
