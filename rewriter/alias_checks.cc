@@ -81,6 +81,10 @@ class Relations {
     return false;
   }
 
+  bool same_storage(const Node& old) const {
+    return std::ranges::any_of(pairs_, [&](const Pair& pair) { return pair.old == &old && pair.then == pair.now; });
+  }
+
  private:
   struct Pair {
     const Node* old;
@@ -325,11 +329,13 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     }
     const bool same = !change.operands || same_operands(*old, site.nodes, *result, made);
     if (relations.kept(*old)) {
-      const Layout then = change.layout ? layout_of(*old, site.nodes) : Layout::taken;
-      const Layout now = change.layout ? layout_of(*result, made) : Layout::taken;
+      // Views of the same elements of one storage lie alike.
+      const bool may_lie_otherwise = change.layout && !relations.same_storage(*old);
+      const auto [then, now] =
+          may_lie_otherwise ? layouts_of(*old, site.nodes, *result, made) : std::pair(Layout::taken, Layout::taken);
       // Two reshapes may have copied in between, and one may not.
       const bool one_view = std::ranges::find(made, result) != made.end() && may_copy(*old) && may_copy(*result);
-      if (then == now && (same || then != Layout::taken) && !one_view) continue;
+      if (then == now && then != Layout::part && (same || then != Layout::taken) && !one_view) continue;
       if (Verdict verdict = check_layout(*old, true, effects, now == Layout::follows || now == Layout::contiguous))
         return verdict;
       continue;

@@ -6,6 +6,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/element.h>
 #include <fxgraph/ops/records/layouts.h>
 
 namespace fx::internal {
@@ -102,7 +103,9 @@ class LayoutReaders {
 };
 
 Layout layout_of(const OperatorSchema& schema) {
-  if (schema.traits.pointwise || (schema.traits.view && !schema.traits.may_copy)) return Layout::taken;
+  if (schema.traits.pointwise) return Layout::taken;
+  if (schema.traits.view && !schema.traits.may_copy)
+    return looks_at_all(packet_of(schema.target.view())) ? Layout::taken : Layout::part;
   if (gives_contiguous(packet_of(schema.target.view()))) return Layout::contiguous;
   return schema.traits.may_copy ? Layout::either : Layout::follows;
 }
@@ -137,17 +140,49 @@ bool keeps_layout(Symbol target) {
   return one ? keeps(one) : std::ranges::all_of(several, keeps);
 }
 
-Layout layout_of(const Node& node, std::span<Node* const> made) {
+namespace {
+
+/// The call among `made` that decides how a value lies; null when it lies as something else does.
+struct Decided {
+  Layout layout;
+  const Node* by = nullptr;
+};
+
+Decided decided(const Node& node, std::span<Node* const> made) {
   const Node* at = &node;
   for (;;) {
+    if (const std::optional<Element> taken = taken_element(*at); taken && std::ranges::find(made, at) != made.end()) {
+      at = taken->of;
+      if (std::ranges::find(made, at) == made.end()) return {Layout::part};
+    }
     const Call call = call_of(*at);
-    if (!call) return Layout::taken;
-    if (const Argument* format = named_format(call); format && !is_preserve(*format)) return Layout::follows;
+    if (!call) return {Layout::taken};
+    if (const Argument* format = named_format(call); format && !is_preserve(*format)) return {Layout::follows, at};
     if (!call.schema().traits.pointwise && !copies_in_order(packet_of(call.schema().target.view())))
-      return layout_of(call.schema());
+      return {layout_of(call.schema()), at};
     const Node* first = call.args().empty() ? nullptr : call.args()[0].node_or_null();
-    if (std::ranges::find(made, first) == made.end()) return Layout::taken;
+    if (std::ranges::find(made, first) == made.end()) return {Layout::taken};
     at = first;
+  }
+}
+
+}  // namespace
+
+Layout layout_of(const Node& node, std::span<Node* const> made) { return decided(node, made).layout; }
+
+std::pair<Layout, Layout> layouts_of(const Node& old, std::span<Node* const> old_nodes, const Node& result,
+                                     std::span<Node* const> new_nodes) {
+  const Node *one = &old, *other = &result;
+  for (;;) {
+    const Decided a = decided(*one, old_nodes), b = decided(*other, new_nodes);
+    if (a.layout != Layout::part || b.layout != Layout::part || !a.by || !b.by) return {a.layout, b.layout};
+    const Call x = call_of(*a.by), y = call_of(*b.by);
+    if (!x || !y || !same_calls(x, y, 1)) return {a.layout, b.layout};
+    one = x.argument(0)->node_or_null();
+    other = y.argument(0)->node_or_null();
+    if (one == other) return {Layout::taken, Layout::taken};
+    if (std::ranges::count(old_nodes, one) == 0 || std::ranges::count(new_nodes, other) == 0)
+      return {a.layout, b.layout};
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/legality.h>
@@ -11,7 +12,8 @@ namespace fx::internal {
 
 /// What decides in which order the elements of a result lie.
 enum class Layout : std::uint8_t {
-  taken,      ///< it is what the call takes, a view of it, or computed element by element: it lies as that does
+  taken,      ///< it is what the call takes, a view of all of it, or computed element by element: it lies as that does
+  part,       ///< a view that leaves gaps, or turns dimensions: slice, transpose, an element of split
   either,     ///< it lies as what the call takes where that will do, else laid out anew: reshape
   follows,    ///< laid out anew, in the memory format of what the call takes: convolutions, norms, pooling, cat
   contiguous  ///< laid out anew, one after the other, whatever the call takes: matrix products, softmax, contiguous
@@ -28,6 +30,10 @@ bool needs_strides(const OperatorSchema& schema);
 bool reads_layout(const Node& node);
 /// Of a value, through the pointwise operators among `made`: that of what they begin with, of several the first.
 Layout layout_of(const Node& node, std::span<Node* const> made);
+
+/// Of an old value and what stands for it, once equal views of both are stepped over.
+std::pair<Layout, Layout> layouts_of(const Node& old, std::span<Node* const> old_nodes, const Node& result,
+                                     std::span<Node* const> new_nodes);
 
 /// Whether two values, of calls among `old_nodes` and `new_nodes`, are computed element by element of the same values,
 /// taken in the same order: the first of them that decides does so for both.

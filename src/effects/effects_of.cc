@@ -67,7 +67,7 @@ bool result_may_alias(const OperatorSchema& schema) {
 bool surely_aliases(const OperatorSchema& schema, const NodeEffects& effects) {
   if (!effects.may_alias || schema.traits.may_copy) return false;
   const bool hidden = std::ranges::any_of(schema.arguments, &SchemaArgument::hidden_alias);
-  return !hidden || (schema.traits.random && !effects.random);
+  return !hidden || (schema.returns.size() == 1 && schema.traits.random && !effects.random);
 }
 
 }  // namespace

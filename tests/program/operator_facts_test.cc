@@ -65,12 +65,16 @@ std::string compare(DrawnOperator& drawn, const std::vector<Content>& before, bo
   std::vector<at::Tensor> results;
   for (const c10::IValue& value : stack) collect(value, results);
   std::ostringstream wrong;
+  const bool surely =
+      effects_of(node).aliases && known_aliased.size() == 1 && !results.empty() && storage_of(results[0]);
   for (const Node* input : drawn.graph().placeholders()) {
     const at::Tensor& value = drawn.values()[input->id()];
     if (!Content(value).is_as(before[input->id()]) && !known_written.count(input)) wrong << "writes " << input->name();
     const bool shared = std::ranges::any_of(results, [&](const at::Tensor& result) {
       return storage_of(result) && storage_of(result) == storage_of(value);
     });
+    if (surely && known_aliased.count(input) && storage_of(value) && !shared)
+      wrong << "its result is no view of " << input->name();
     if (shared && !known_aliased.count(input)) wrong << "its result shares storage with " << input->name();
   }
   if (drew && !effects_of(node).random) wrong << "draws random numbers";

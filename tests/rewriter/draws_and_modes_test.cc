@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include <fxgraph/rewriter/common_subexpression.h>
 #include <fxgraph/rewriter/replace_pattern.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/short_graph.h"
@@ -37,6 +38,22 @@ TEST(DrawsAndModes, DrawsStayBehindTheirSeedAndCallsInTheirMode) {
   Graph mode = graph_of("a = aten::sin(%x)\nm = aten::set_grad_enabled(False)\nn = aten::neg(%a)\nreturn n");
   expect_refused(mode, "aten::neg(aten::sin(x))", "aten::cos(x)",
                  "n: m switches gradients or autocast on or off in between");
+}
+
+// native_dropout that is switched off clones what it takes, where dropout hands it on.
+TEST(DrawsAndModes, WhatMayBeACopyAndIsWrittenStaysTwo) {
+  for (const bool written : {true, false}) {
+    Graph graph;
+    Node& x = graph.placeholder("x");
+    std::vector<Node*> values;
+    for (int i = 0; i < 2; ++i) {
+      Node& call = graph.call_function("aten::native_dropout", {x, 0.5, false});
+      values.push_back(&graph.call_function("operator.getitem", {call, 0}));
+    }
+    if (written) graph.call_function("aten::add_.Scalar", {*values[0], 100});
+    graph.output(graph.call_function("aten::cat", {Argument::list({*values[0], *values[1]})}));
+    EXPECT_EQ(eliminate_common_subexpressions(graph), written ? 0u : 2u);
+  }
 }
 
 }  // namespace fx::draws_and_modes_test

@@ -32,6 +32,13 @@ static_assert(std::ranges::is_sorted(kContiguous));
 constexpr std::array<std::string_view, 5> kCopies = {"aten::alpha_dropout", "aten::clone", "aten::dropout",
                                                      "aten::feature_alpha_dropout", "aten::feature_dropout"};
 
+// What lies one element after the other does so behind them. Sorted.
+constexpr std::array<std::string_view, 13> kWholeViews = {
+    "aten::_reshape_alias", "aten::_unsafe_view", "aten::alias",      "aten::detach",  "aten::flatten",
+    "aten::ravel",          "aten::reshape",      "aten::reshape_as", "aten::squeeze", "aten::unflatten",
+    "aten::unsqueeze",      "aten::view",         "aten::view_as"};
+static_assert(std::ranges::is_sorted(kWholeViews));
+
 // They raise where the strides do not do.
 constexpr std::array<std::string_view, 6> kViews = {"aten::_unsafe_view", "aten::unflatten",       "aten::view",
                                                     "aten::view_as",      "aten::view_as_complex", "aten::view_copy"};
@@ -51,6 +58,7 @@ bool is_among(std::span<const std::string_view> packets, std::string_view packet
 }  // namespace
 
 bool gives_contiguous(std::string_view packet) { return std::ranges::binary_search(kContiguous, packet); }
+bool looks_at_all(std::string_view packet) { return std::ranges::binary_search(kWholeViews, packet); }
 bool raises_by_strides(std::string_view packet) { return is_among(kViews, packet); }
 bool differs_by_strides(std::string_view packet) { return is_among(kReaders, packet); }
 bool copies_in_order(std::string_view packet) { return is_among(kCopies, packet); }
