@@ -324,7 +324,7 @@ void TrackedEffects::for_each_source(const Node& node, const std::function<void(
 }
 
 void TrackedEffects::walk_to_roots(const Node& value, const std::function<void(std::uint64_t)>& visit) const {
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMost = 16;
   std::vector<const Node*> open = {&value};
   for (std::size_t next = 0; next < open.size(); ++next) {
     if (open.size() > kMost) return visit(kAnyRoot);
