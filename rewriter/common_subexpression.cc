@@ -24,7 +24,8 @@ using internal::TrackedEffects;
 // How often each storage has been written so far.
 class Versions {
  public:
-  Versions(const Graph& graph, const ModuleEffects& modules) : index_(graph, modules), any_write_(index_.any_writes()) {
+  Versions(const Graph& graph, const ModuleEffects& modules)
+      : index_(graph, modules, /*told=*/false), any_write_(index_.any_writes()) {
     if (any_write_) index_.expect_writes();
     // A mode is something that every call reads.
     if (index_.any_impure()) any_write_ |= std::ranges::any_of(graph.nodes(), internal::switches_mode);
@@ -291,8 +292,9 @@ class Eliminator {
     // Two results stay two; but two views of one value, or two reads of an attribute, share storage as it is. Each of
     // the views is a tensor, whose sizes a caller who has both may change.
     if (a.is(Op::get_attr)) return true;
-    return sets_.index().of(a).aliases ? !internal::is_result(a) || !internal::is_result(b)
-                                       : !escapes(a) || !escapes(b);
+    const NodeEffects own = sets_.index().of(a);  // and of b
+    if (own.aliases) return !internal::is_result(a) || !internal::is_result(b);
+    return own.may_alias ? !escapes(a) || !escapes(b) : !escaped_[a.id()] || !escaped_[b.id()];
   }
 
   // Adds them to versions_.

@@ -15,8 +15,8 @@ std::int64_t literal_index(const Node& node) {
 
 }  // namespace
 
-TrackedEffects::TrackedEffects(const Graph& graph, ModuleEffects modules)
-    : graph_(graph), cells_(graph, std::move(modules)) {
+TrackedEffects::TrackedEffects(const Graph& graph, ModuleEffects modules, bool told)
+    : graph_(graph), cells_(graph, std::move(modules)), told_(told) {
   // Mostly nothing has effects, and the targets say so.
   const bool pure = !graph.any_called([&](Op op, Symbol target) {
     const std::optional<NodeEffects> effects = effects_of_each(op, target, this->modules());
@@ -42,7 +42,7 @@ NodeEffects TrackedEffects::of(const Node& node) const {
 
 void TrackedEffects::build() {
   built_ = true;
-  cells_.follow_edits();
+  if (told_) cells_.follow_edits();
   cells_.reserve(graph_.size());
   cells_.find_elements();
   for (Node& node : const_cast<Graph&>(graph_).nodes()) classify(node);

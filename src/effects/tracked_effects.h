@@ -30,7 +30,8 @@ namespace fx::internal {
 
 class TrackedEffects {
  public:
-  explicit TrackedEffects(const Graph& graph, ModuleEffects modules = {});
+  /// `told`: of every edit; who tells of none is answered for the graph as it was, and pays less.
+  explicit TrackedEffects(const Graph& graph, ModuleEffects modules = {}, bool told = true);
 
   /// True when some node of the graph may write: else nothing that follows matters.
   bool any_writes() const { return writes_; }
@@ -167,6 +168,7 @@ class TrackedEffects {
 
   const Graph& graph_;
   AliasCells cells_;
+  const bool told_;
   bool writes_ = false;
   bool built_ = false;
   std::set<Node*, GraphOrder> impure_;
