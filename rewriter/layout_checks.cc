@@ -178,9 +178,11 @@ std::pair<Layout, Layout> layouts_of(const Node& old, std::span<Node* const> old
     if (a.layout != Layout::part || b.layout != Layout::part || !a.by || !b.by) return {a.layout, b.layout};
     const Call x = call_of(*a.by), y = call_of(*b.by);
     if (!x || !y || !same_calls(x, y, 1)) return {a.layout, b.layout};
-    one = x.argument(0)->node_or_null();
-    other = y.argument(0)->node_or_null();
-    if (one == other) return {Layout::taken, Layout::taken};
+    const Argument *of_one = x.argument(0), *of_other = y.argument(0);
+    if (!of_one || !of_other) return {a.layout, b.layout};
+    one = of_one->node_or_null();
+    other = of_other->node_or_null();
+    if (one && one == other) return {Layout::taken, Layout::taken};
     if (std::ranges::count(old_nodes, one) == 0 || std::ranges::count(new_nodes, other) == 0)
       return {a.layout, b.layout};
   }

@@ -26,7 +26,7 @@ namespace fx {
 struct ReportInputs {
   std::string name{};                       ///< of the model or file
   const Shapes* shapes = nullptr;           ///< for bytes and cost
-  ModuleEffects module_effects{};           ///< what call_module does; without it: makes a new value, pure
+  ModuleEffects module_effects{};           ///< what call_module does; without it nobody has described it
   std::vector<AttributeInfo> attributes{};  ///< parameters and buffers, to find unused ones
   CostOptions cost{};                       ///< what modules compute, for their cost
   std::optional<Machine> machine{};         ///< for the roofline

@@ -36,4 +36,11 @@ TEST(ViewsOfWhatIsMade, LieOtherwise) {
   EXPECT_EQ(replace_pattern(graph, "aten::t(aten::matmul(x, y))", "aten::t(aten::mm(x, y))").applied, 1u);
 }
 
+// A call that lacks what it views fits its overload no more, and is a call all the same.
+TEST(ViewsOfWhatIsMade, OfACallThatViewsNothing) {
+  Graph graph = graph_of("t = aten::t()\nr = aten::rand_like(%t)\nreturn r");
+  const RewriteReport report = replace_pattern(graph, "aten::t(...)", "aten::t(aten::zeros([2, 2]))");
+  EXPECT_EQ(report.applied, 0u);
+}
+
 }  // namespace fx::made_views_test
