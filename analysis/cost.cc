@@ -167,7 +167,7 @@ std::string module_path(const Node& node) {
   return path ? *path : std::string();
 }
 
-Cost::Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options) : costs_(graph) {
+Cost::Cost(const Graph& graph, const Shapes& shapes, const ModuleInfo& modules) : costs_(graph) {
   ModuleTree tree;
   FlatMap<char> seen;  // attributes and modules whose parameters are counted
   std::vector<const TensorInfo*> inputs;
@@ -180,7 +180,7 @@ Cost::Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options)
     if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output) || packs(node)) continue;
     std::optional<ModuleCall> module = packed_call(node, shapes);
     const bool is_packed = module.has_value();  // its weights are attributes, and counted as such
-    if (node.is(Op::call_module) && options.modules) module = options.modules(node);
+    if (node.is(Op::call_module) && modules.cost) module = modules.cost(node);
     inputs.clear();
     std::int64_t parameters = 0, input_bytes = 0;
     const Call call = call_of(node);

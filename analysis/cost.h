@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include <fxgraph/effects/module_info.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/tensor_info.h>
@@ -49,20 +50,6 @@ struct NodeCost {
   NodeCost& operator+=(const NodeCost& other);
 };
 
-/// What a call_module computes, in terms of an operator: `aten::conv2d` and the module's parameters, in that operator's
-/// order (weight, bias).
-struct ModuleCall {
-  Symbol packet;  ///< without overload
-  std::vector<TensorInfo>
-      parameters;  ///< what the call reads beside its inputs, in the order of the operator's arguments
-};
-
-/// Where the cost of modules comes from.
-struct CostOptions {
-  /// Says what the module called computes; nothing when it does not know. Without it the cost of modules is unknown.
-  std::function<std::optional<ModuleCall>(const Node& call)> modules;
-};
-
 /// The cost of a module with all that lies below it.
 struct ModuleCost {
   std::string path;       ///< empty for the whole graph
@@ -75,7 +62,9 @@ struct ModuleCost {
 class Cost {
  public:
   /// Takes the sizes of all values from `shapes`, which is read during construction only.
-  Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options = {});
+  Cost(const Graph& graph, const Shapes& shapes, const ModuleInfo& modules = {});
+  /// The same with what is known of the program's modules.
+  Cost(const Program auto& program, const Shapes& shapes) : Cost(program.graph(), shapes, module_info(program)) {}
 
   /// The cost of this call; zero for what calls nothing.
   const NodeCost& of(const Node& node) const { return costs_[node]; }

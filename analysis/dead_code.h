@@ -59,7 +59,7 @@ struct AttributeInfo {
 
 /// What is known of a graph beside its nodes.
 struct DeadCodeOptions {
-  const Effects* effects = nullptr;         ///< made before; else computed, with pure modules
+  const Effects* effects = nullptr;         ///< made before; else computed from the graph alone
   const Shapes* shapes = nullptr;           ///< finds more no-ops, and unused results of operators without a schema
   std::vector<AttributeInfo> attributes{};  ///< all that the module has: those that nothing reads are findings
 };
@@ -69,6 +69,9 @@ class DeadCode {
  public:
   /// Analyses `graph` as it is now. What `options` points to is read during construction only.
   explicit DeadCode(const Graph& graph, const DeadCodeOptions& options = {});
+  /// The same of a program; effects that are not given are worked out with what is known of its modules.
+  explicit DeadCode(const Program auto& program, const DeadCodeOptions& options = {})
+      : DeadCode(program.graph(), internal::with_effects(options, Effects(program))) {}
 
   /// True when nothing that is live needs `node`.
   bool is_dead(const Node& node) const { return !live_[node.id()]; }

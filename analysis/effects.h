@@ -34,8 +34,8 @@ namespace fx {
 
 /// What is known of a program beside its graph.
 struct EffectsOptions {
-  /// What call_module does (without it: pure, the result may alias the inputs), and which attributes share storage.
-  ModuleEffects modules{};
+  /// What call_module does, and which attributes share storage.
+  ModuleInfo modules{};
   bool inputs_may_alias = false;  ///< true: a caller may pass one tensor for two placeholders
   /// True of calls whose results are taken for storages of their own though they share one: for those who ask what
   /// somebody who knows less takes for granted.
@@ -52,6 +52,11 @@ class Effects {
 
   /// Analyses `graph` as it is now. `options` is read during construction only.
   explicit Effects(const Graph& graph, const EffectsOptions& options = {});
+  /// The same with what is known of the program's modules; `options` may say more.
+  explicit Effects(const Program auto& program, const EffectsOptions& options = {})
+      : Effects(program.graph(), {.modules = options.modules.or_else(module_info(program)),
+                                  .inputs_may_alias = options.inputs_may_alias,
+                                  .is_own = options.is_own}) {}
 
   // ── What a node does ─────────────────────────────────────────────────────────────────────────────────────────────
   /// What this call does, by its schema or module; nothing for placeholders, get_attr and output.
@@ -132,4 +137,14 @@ class Effects {
   std::vector<Set> written_;
 };
 
+namespace internal {
+
+/// Options with effects, as long as `made` lives: those that they have already, or these.
+template <typename Options>
+Options with_effects(Options options, const Effects& made) {
+  if (!options.effects) options.effects = &made;
+  return options;
+}
+
+}  // namespace internal
 }  // namespace fx

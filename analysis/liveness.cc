@@ -16,7 +16,7 @@ Liveness::Liveness(const Graph& graph, const Shapes& shapes, const LivenessOptio
   if (options.effects) {
     StorageTable(*this, shapes, *options.effects, options).build();
   } else {
-    const Effects effects(graph, {.modules = [](const Node&) { return NodeEffects(); }});
+    const Effects effects(graph, {.modules = {.effects = [](const Node&) { return NodeEffects(); }}});
     StorageTable(*this, shapes, effects, options).build();
   }
   sum_bytes();

@@ -81,6 +81,9 @@ class Liveness {
   explicit Liveness(const Graph& graph);
   /// The same with storages. `shapes` and `options` are read during construction only.
   Liveness(const Graph& graph, const Shapes& shapes, const LivenessOptions& options = {});
+  /// The same of a program; effects that are not given are worked out with what is known of its modules.
+  Liveness(const Program auto& program, const Shapes& shapes, const LivenessOptions& options = {})
+      : Liveness(program.graph(), shapes, internal::with_effects(options, Effects(program))) {}
 
   // ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────
   /// Where `node` stands in the order of the graph, from 0.

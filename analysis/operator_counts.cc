@@ -9,21 +9,21 @@
 
 namespace fx {
 
-std::string get_node_target(const Node& node, const ModuleTypes& module_types) {
+std::string get_node_target(const Node& node, const ModuleInfo& modules) {
   if (!node.is_callable()) {
     throw Error(ErrorKind::invalid_argument,
                 "%" + node.name() + " calls nothing: it is a " + std::string(to_string(node.op())), node.name());
   }
   if (node.is(Op::call_function)) return spelled_target(node.target());
-  if (!node.is(Op::call_module) || !module_types) return node.target().str();
-  const std::string type = module_types(node.target().view());
+  if (!node.is(Op::call_module)) return node.target().str();
+  const std::string type = modules.type_of(node.target().view());
   return type.empty() ? node.target().str() : type;
 }
 
-std::vector<OperatorCount> count_operators(const Graph& graph, const ModuleTypes& module_types) {
+std::vector<OperatorCount> count_operators(const Graph& graph, const ModuleInfo& modules) {
   std::map<std::pair<Op, std::string>, std::size_t> counts;
   for (const Node& node : graph.nodes()) {
-    if (node.is_callable()) ++counts[{node.op(), get_node_target(node, module_types)}];
+    if (node.is_callable()) ++counts[{node.op(), get_node_target(node, modules)}];
   }
   std::vector<OperatorCount> all;
   for (const auto& [what, count] : counts) all.push_back({what.second, what.first, count});
@@ -33,8 +33,8 @@ std::vector<OperatorCount> count_operators(const Graph& graph, const ModuleTypes
   return all;
 }
 
-std::string operator_table(const Graph& graph, const ModuleTypes& module_types) {
-  const std::vector<OperatorCount> all = count_operators(graph, module_types);
+std::string operator_table(const Graph& graph, const ModuleInfo& modules) {
+  const std::vector<OperatorCount> all = count_operators(graph, modules);
   std::size_t sum = 0;
   std::string text;
   const auto add_line = [&](std::size_t count, const std::string& what) {

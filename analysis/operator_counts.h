@@ -4,17 +4,13 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include <fxgraph/effects/module_info.h>
 #include <fxgraph/ir/graph.h>
 
 namespace fx {
-
-/// The type of the module at a path (`Conv2d`); empty where it is not known.
-using ModuleTypes = std::function<std::string(std::string_view path)>;
 
 /// One line of the table: what is called, how, and how often.
 struct OperatorCount {
@@ -28,12 +24,12 @@ struct OperatorCount {
 /// What a node calls, as FX's get_node_target says it: a function as Python spells it (`torch.ops.aten.relu.default`,
 /// `operator.add`), a method by its name, a module by its type, or by its path where the type is not known. Throws
 /// Error(invalid_argument) for a node that calls nothing.
-std::string get_node_target(const Node& node, const ModuleTypes& module_types = {});
+std::string get_node_target(const Node& node, const ModuleInfo& modules = {});
 
 /// The calls of a program by what they call, the most frequent first, then by name.
-std::vector<OperatorCount> count_operators(const Graph& graph, const ModuleTypes& module_types = {});
+std::vector<OperatorCount> count_operators(const Graph& graph, const ModuleInfo& modules = {});
 
 /// The same as a table, with a line for the sum.
-std::string operator_table(const Graph& graph, const ModuleTypes& module_types = {});
+std::string operator_table(const Graph& graph, const ModuleInfo& modules = {});
 
 }  // namespace fx

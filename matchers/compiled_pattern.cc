@@ -54,7 +54,7 @@ const Call& CompiledPattern::called(const Node& node) const {
 /// `torch.nn.modules.conv.Conv2d` is also a `Conv2d`.
 bool CompiledPattern::accepts_type(const TargetSet& types, Symbol path) const {
   if (types.accepts_all()) return true;
-  const std::string type = options_.module_type(path.view());
+  const std::string type = options_.modules.type_of(path.view());
   const std::size_t last = type.find_last_of(".:");
   return !type.empty() &&
          (types.contains(Symbol(type)) || (last != std::string::npos && types.contains(Symbol(type.substr(last + 1)))));

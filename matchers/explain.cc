@@ -207,14 +207,14 @@ std::string module_with_call(const Graph& graph, const Pattern& pattern, std::ui
     while (!open.empty()) {
       const std::string path = std::move(open.back());
       open.pop_back();
-      const std::shared_ptr<const Graph> body = options.module_body ? options.module_body(path) : nullptr;
+      const std::shared_ptr<const Graph> body = options.modules.body ? options.modules.body(path) : nullptr;
       if (!body) {
         known = false;
         continue;
       }
       internal::CompiledPattern program(pattern, inside);
       if (has_call(*body, program, call)) {
-        const std::string type = options.module_type ? options.module_type(path) : "";
+        const std::string type = options.modules.type_of(path);
         return "; the module " + path + (type.empty() ? "" : ", a " + type + ",") + " has one: match call_module[" +
                node.target().str() + "](…), or write modules out by inline_modules";
       }

@@ -67,7 +67,7 @@ class Expr {
   /// size wherever it is mentioned, and is captured as an int. Said once of a value. Needs FindOptions::shapes.
   Expr is(std::string_view type) const;
   /// The module that is called must be of one of these types: `Conv2d`, `torch.nn.Conv2d`, an expression. Needs
-  /// FindOptions::module_type.
+  /// FindOptions::modules.
   Expr of_type(TargetSet types) const;
   /// Adds a keyword argument to a call.
   Expr kwarg(std::string_view name, Expr value) const;

@@ -50,7 +50,7 @@ bool keeps_dtype(const Node& node, const Node& input, const Shapes* shapes) {
 Node* CompiledPattern::forwarded_operand(const Node& node) const {
   if (node.is(Op::call_module)) {
     Node* input = node.args().empty() ? nullptr : node.args()[0].node_or_null();
-    const std::string type = options_.module_type ? options_.module_type(node.target().view()) : "";
+    const std::string type = options_.modules.type_of(node.target().view());
     return type == "Identity" || type.ends_with(".Identity") ? input : nullptr;
   }
   const Call& call = called(node);

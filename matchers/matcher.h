@@ -17,11 +17,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include <fxgraph/effects/effects_of.h>
+#include <fxgraph/effects/module_info.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/matchers/match.h>
@@ -71,13 +70,9 @@ struct FindOptions {
   /// What the values of the graph are, for patterns that ask, `x: f32[N, C]`, and for Match::info. Nodes without an
   /// entry fit no such test.
   const Shapes* shapes = nullptr;
-  /// The type of the module at a path, `torch.nn.Conv2d` or `Conv2d`, for patterns that ask; empty: there is none.
-  std::function<std::string(std::string_view path)> module_type{};
-  /// What the module at a path computes, null where that is not known; explanations name the module that has what the
-  /// graph lacks.
-  std::function<std::shared_ptr<const Graph>(std::string_view path)> module_body{};
-  /// What called modules do and which attributes share storage, for `k: constant`.
-  ModuleEffects modules{};
+  /// What is known of modules: types, for patterns that ask; what calls do and which attributes share storage, for
+  /// `k: constant` and for rewrites; bodies, where explanations name the module that has what the graph lacks.
+  ModuleInfo modules{};
   /// What a match is worth, for Overlap::best_benefit; without it the number of its nodes.
   std::function<double(const Match&)> benefit{};
   std::uint64_t budget = 0;    ///< steps; 0: 20 million and 100 for each node of the graph

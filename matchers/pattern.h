@@ -99,7 +99,7 @@ class Pattern {
   const std::vector<CallProblem>& problems() const;
   /// True when it can only be looked for with FindOptions::shapes.
   bool needs_shapes() const;
-  /// True when it can only be looked for with FindOptions::module_type.
+  /// True when it can only be looked for with the types in FindOptions::modules.
   bool needs_module_types() const;
 
  private:

@@ -123,9 +123,10 @@ void PatternFacts::check(const FindOptions& options) const {
     throw Error(ErrorKind::invalid_argument,
                 "pattern: it says what tensors must be, and no shapes are known; give them as FindOptions::shapes");
   }
-  if (!options.module_type && needs_module_types) {
+  if (!options.modules.type && needs_module_types) {
     throw Error(ErrorKind::invalid_argument,
-                "pattern: it names types of modules, and none are known; give them as FindOptions::module_type");
+                "pattern: it names types of modules, and none are known; search the GraphModule, or give them as "
+                "FindOptions::modules");
   }
 }
 

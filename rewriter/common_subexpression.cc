@@ -24,7 +24,7 @@ using internal::TrackedEffects;
 // How often each storage has been written so far.
 class Versions {
  public:
-  Versions(const Graph& graph, const ModuleEffects& modules)
+  Versions(const Graph& graph, const ModuleInfo& modules)
       : index_(graph, modules, /*told=*/false), any_write_(index_.any_writes()) {
     if (any_write_) index_.expect_writes();
     // A mode is something that every call reads.
@@ -138,7 +138,7 @@ const Argument* first_of(const Call& call) {
 
 class Eliminator {
  public:
-  Eliminator(Graph& graph, const ModuleEffects& modules, const std::function<bool(const Node&)>& banned)
+  Eliminator(Graph& graph, const ModuleInfo& modules, const std::function<bool(const Node&)>& banned)
       : graph_(graph),
         banned_(banned),
         sets_(graph, modules),
@@ -333,7 +333,7 @@ class Eliminator {
 
 }  // namespace
 
-std::size_t eliminate_common_subexpressions(Graph& graph, const ModuleEffects& modules,
+std::size_t eliminate_common_subexpressions(Graph& graph, const ModuleInfo& modules,
                                             const std::function<bool(const Node&)>& banned) {
   return Eliminator(graph, modules, banned).run();
 }

@@ -19,7 +19,7 @@
 namespace fx {
 
 /// Returns how many nodes were removed. Calls that `banned` accepts stay, each for itself.
-std::size_t eliminate_common_subexpressions(Graph& graph, const ModuleEffects& modules = {},
+std::size_t eliminate_common_subexpressions(Graph& graph, const ModuleInfo& modules = {},
                                             const std::function<bool(const Node&)>& banned = {});
 
 }  // namespace fx

@@ -30,7 +30,6 @@ namespace fx {
 /// What counts as a match, what is known beside the graph, and when to stop.
 struct DriverOptions {
   FindOptions find{};                 ///< overlap is always first, contained always on
-  ModuleEffects modules{};            ///< what call_module does; without it nobody has described it
   bool allow_output_aliases = false;  ///< a returned value may become an input or another returned value
   /// What is known of the values, for conditions. A new value gets the type and sizes of the one it replaces, its other
   /// new nodes stay unknown.

@@ -61,7 +61,6 @@ class Replace {
     FindOptions find = options_.find;
     find.contained = true;
     if (options_.shapes) find.shapes = options_.shapes;
-    if (!find.modules) find.modules = options_.modules;
     std::vector<bool> claimed;
     Search search(pattern_, internal::PresentCalls(rewriter_.graph()), find, claimed);
     search.want_escapes = true;
@@ -93,7 +92,7 @@ class Replace {
   }
 
   void rewrite() {
-    TrackedEffects effects(rewriter_.graph(), options_.modules);
+    TrackedEffects effects(rewriter_.graph(), options_.find.modules);
     Applier applier(rewriter_, effects, plan_, options_.name, options_.allow_output_aliases, options_.shapes);
     const std::function<bool(const Match&)> again = [&](const Match& match) { return passes_filters(match); };
     for (std::size_t i = 0; i < num_matches(); ++i) {

@@ -37,7 +37,6 @@ struct ReplaceOptions {
   std::string name = "replace_pattern";        ///< of the rule, for the report and the new nodes' notes
   FindOptions find{};                          ///< contained is always on
   std::vector<MatchFilter> filters{};          ///< all must accept
-  ModuleEffects modules{};                     ///< what call_module does; without it nobody has described it
   bool allow_output_aliases = false;           ///< a returned value may become an input or another returned value
   Shapes* shapes = nullptr;                    ///< kept up to date as in DriverOptions
   bool dry_run = false;                        ///< check everything, then undo it

@@ -16,11 +16,10 @@ RuleRunner::RuleRunner(Rewriter& rewriter, const CompiledRules& rules, const Dri
       rules_(rules),
       options_(options),
       find_(options.find),
-      effects_(rewriter.graph(), options.modules),
+      effects_(rewriter.graph(), options.find.modules),
       runs_(rules.size()),
       reports_(rules.size()) {
   if (options.shapes) find_.shapes = options.shapes;
-  if (!find_.modules) find_.modules = options.modules;
   const auto is_python = [](Op op, Symbol target) { return is_spelt_in_python(op, target); };
   if (!find_.calls && rewriter.graph().any_called(is_python)) find_.calls = &calls_.emplace(rewriter.graph());
   max_rewrites_ = options.max_rewrites ? options.max_rewrites : 100 * rewriter.graph().size() + 10000;

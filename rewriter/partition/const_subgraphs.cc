@@ -5,7 +5,7 @@
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/inline_modules.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/partition/lower.h>
@@ -41,7 +41,7 @@ bool is_tensor(const GraphModule& module, const Node& node) {
 
 NodeMap<bool> find_constants(const GraphModule& module, const std::function<bool(const Node&)>& skip) {
   const Graph& graph = module.graph();
-  const Effects effects(graph, {.modules = module_effects(module)});
+  const Effects effects(module);
   std::vector<bool> returned(effects.num_sets());
   if (const Node* output = graph.output_node()) {
     output->for_each_input([&](const Node& value) {

@@ -62,7 +62,7 @@ c10::IValue copy_as_it_lies(const c10::IValue& value) {
   return copy_of(value);
 }
 
-Written::Written(const GraphModule& module, const Effects& effects, const ModuleEffects& modules)
+Written::Written(const GraphModule& module, const Effects& effects, const ModuleInfo& modules)
     : effects_(effects), modules_(modules) {
   const auto add = [&](const std::string& path) { paths_[modules.storage_of(Symbol(path))].push_back(path); };
   for (const auto& item : module.named_parameters()) add(item.key());

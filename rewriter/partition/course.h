@@ -27,7 +27,7 @@ namespace fx {
 class Written {
  public:
   /// All must outlive it.
-  Written(const GraphModule& module, const Effects& effects, const ModuleEffects& modules);
+  Written(const GraphModule& module, const Effects& effects, const ModuleInfo& modules);
 
   struct Places {
     std::set<std::uint32_t> inputs;  ///< ids of placeholders
@@ -39,7 +39,7 @@ class Written {
   void add_storage(Symbol storage, Places& places) const;
 
   const Effects& effects_;
-  const ModuleEffects& modules_;
+  const ModuleInfo& modules_;
   std::map<Symbol, std::vector<std::string>> paths_;  // by storage
 };
 

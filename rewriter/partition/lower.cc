@@ -4,7 +4,7 @@
 
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/partition/inline_submodules.h>
@@ -26,9 +26,7 @@ void make_callable(const torch::nn::Module& module, const std::string& backend) 
     add_module_type(typeid(module), {.qualified_name = backend + "." + module.name(), .call = &call_compiled});
 }
 
-OrderEdges order_edges_of(const GraphModule& module) {
-  return Effects(module.graph(), {.modules = module_effects(module)}).order_edges();
-}
+OrderEdges order_edges_of(const GraphModule& module) { return Effects(module).order_edges(); }
 
 void check_name(const std::string& name) {
   if (is_identifier(name)) return;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <fxgraph/ir/subgraph.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/rewriter/partition/course.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/support/error.h>
@@ -36,9 +36,9 @@ struct Minimizer::Trial {
 Minimizer::Minimizer(GraphModule& module, std::vector<c10::IValue> inputs, MinimizerFunctions functions)
     : module_(module),
       functions_(std::move(functions)),
-      module_effects_(module_effects(module)),
-      effects_(module.graph(), {.modules = module_effects_}),
-      written_(std::make_unique<Written>(module, effects_, module_effects_)),
+      modules_(module_info(module)),
+      effects_(module.graph(), {.modules = modules_}),
+      written_(std::make_unique<Written>(module, effects_, modules_)),
       unit_of_(module.graph(), 0) {
   if (!functions_.run_b) throw Error(ErrorKind::invalid_argument, "Minimizer: run_b says what to compare with");
   if (!functions_.run_a) {

@@ -100,7 +100,7 @@ class Minimizer {
   GraphModule& module_;
   MinimizerFunctions functions_;
   MinimizeOptions options_;
-  ModuleEffects module_effects_;
+  ModuleInfo modules_;
   Effects effects_;
   std::unique_ptr<Written> written_;
   std::vector<Unit> units_;

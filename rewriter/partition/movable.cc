@@ -6,7 +6,7 @@
 #include <set>
 
 #include <fxgraph/analysis/effects.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/partition/lower.h>
 
@@ -15,8 +15,7 @@ namespace {
 
 class Movable {
  public:
-  explicit Movable(const GraphModule& module)
-      : module_(module), effects_(module.graph(), {.modules = module_effects(module)}), pinned_(effects_.num_sets()) {
+  explicit Movable(const GraphModule& module) : module_(module), effects_(module), pinned_(effects_.num_sets()) {
     for (Effects::Set set = 0; set < pinned_.size(); ++set) {
       if (!effects_.writers(set).empty()) pinned_[set] = "%" + effects_.writers(set).front()->name() + " writes to";
     }

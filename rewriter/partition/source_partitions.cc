@@ -15,7 +15,7 @@ struct Origin {
 };
 
 std::string type_of(std::string_view path, const SourceOptions& options) {
-  const std::string type = options.module_type ? options.module_type(path) : "";
+  const std::string type = options.modules.type_of(path);
   return type.empty() ? std::string(path) : type;
 }
 

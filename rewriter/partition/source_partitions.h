@@ -40,8 +40,8 @@ struct SourcePartition {
 
 /// What is known of modules, and which nodes count.
 struct SourceOptions {
-  /// The type of the module at a path; without it a module's source is its path.
-  std::function<std::string(std::string_view path)> module_type{};
+  /// What is known of modules; where their types are not, a module's source is its path.
+  ModuleInfo modules{};
   /// Nodes for which it says no are in no partition.
   std::function<bool(const Node&)> filter{};
 };

@@ -11,7 +11,7 @@
 #include <fxgraph/ir/definition_order.h>
 #include <fxgraph/ir/graph_order.h>
 #include <fxgraph/ir/node_map.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/partition/attribute_of.h>
@@ -125,7 +125,7 @@ class Splitter {
   }
 
   void find_order_edges() {
-    const Effects effects(graph_, {.modules = module_effects(module_)});
+    const Effects effects(module_);
     const OrderEdges edges = effects.order_edges();
     for (const Node& node : graph_.nodes()) {
       for (const Node* before : edges.before(node)) {

@@ -11,7 +11,7 @@
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/analysis/liveness.h>
 #include <fxgraph/ir/meta.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/rewriter/partition/split_module.h>
 #include <fxgraph/rewriter/partition/stage_costs.h>
 #include <fxgraph/rewriter/partition/stage_cuts.h>
@@ -58,11 +58,7 @@ class PipelineSplitter {
  public:
   PipelineSplitter(GraphModule& module, std::size_t stages, const std::vector<c10::IValue>& examples,
                    const PipelineOptions& options)
-      : module_(module),
-        graph_(module.graph()),
-        options_(options),
-        stages_(stages),
-        effects_(graph_, {.modules = module_effects(module)}) {
+      : module_(module), graph_(module.graph()), options_(options), stages_(stages), effects_(module) {
     const std::int64_t batch = batch_of(examples);
     check_batch(batch, options.micro_batches);
     for (const c10::IValue& example : examples) examples_.push_back(fx::cut(example, batch, 0, options.micro_batches));

@@ -3,14 +3,11 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <optional>
-#include <string_view>
 #include <utility>
 
-#include <fxgraph/ir/target.h>
+#include <fxgraph/analysis/cost.h>
 #include <fxgraph/module/interpreter.h>
-#include <fxgraph/nn/nn_modules.h>
-#include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/rewriter/partition/stopwatch.h>
 #include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
@@ -22,42 +19,6 @@ namespace {
 const Machine kMachine{"a core", 5e10, 1e10};
 constexpr double kCallSeconds = 2e-6;
 constexpr int kRuns = 6;
-
-std::vector<TensorInfo> parameter_infos(const LeafModule& leaf) {
-  std::vector<TensorInfo> infos;
-  for (const NamedTensor& tensor : leaf.tensors()) infos.push_back(tensor_info(tensor.tensor));
-  return infos;
-}
-
-/// Modules whose forward branches on data, or is many operators: only their types tell.
-std::optional<ModuleCall> by_type(const LeafModule& leaf) {
-  const ModuleType* type = find_module_type(leaf.type_name());
-  if (!type || type->cost_operator.empty()) return std::nullopt;
-  return ModuleCall{Symbol(type->cost_operator), parameter_infos(leaf)};
-}
-
-/// Operators that multiply, beside those that take parameters.
-bool is_product(const Node& node) {
-  constexpr std::string_view kProducts[] = {"aten::linear", "aten::matmul", "aten::mm",     "aten::bmm",
-                                            "aten::addmm",  "aten::einsum", "aten::baddbmm"};
-  return std::ranges::find(kProducts, packet_of(node.target().view())) != std::end(kProducts);
-}
-
-/// The one operator that the body is, or is about: the one that takes the parameters, else the last, for what comes
-/// before it are checks and views. Null where several take parameters or multiply.
-const Node* main_operator(const Graph& body) {
-  const Node *product = nullptr, *last = nullptr;
-  std::size_t products = 0;
-  for (const Node& node : body.nodes()) {
-    if (!node.is(Op::call_function) || node.target().view().find("::") == std::string_view::npos) continue;
-    bool counts = is_product(node);
-    node.for_each_input([&](const Node& input) { counts |= input.is(Op::get_attr); });
-    if (counts) product = &node;
-    products += counts ? 1 : 0;
-    last = &node;
-  }
-  return products > 1 ? nullptr : product ? product : last;
-}
 
 /// With one thread the processor's time, which leaves out what else the machine does; with more that of the clock.
 class Timing : public Interpreter {
@@ -82,24 +43,8 @@ class Timing : public Interpreter {
 
 }  // namespace
 
-CostOptions module_costs(const GraphModule& module) {
-  CostOptions options;
-  options.modules = [&module](const Node& call) -> std::optional<ModuleCall> {
-    const auto leaf = module.leaf(call.target().str());
-    if (!leaf) return std::nullopt;
-    if (!leaf->body()) return by_type(*leaf);
-    if (const Node* main = main_operator(*leaf->body()))
-      return ModuleCall{Symbol(packet_of(main->target().view())), parameter_infos(*leaf)};
-    std::optional<ModuleCall> known = by_type(*leaf);
-    // A trace gives attention each tensor once, so that what it takes cannot be told from the parameters behind.
-    if (known && known->packet.view() == python::kMultiHeadAttention) known.reset();
-    return known.value_or(ModuleCall{{}, parameter_infos(*leaf)});
-  };
-  return options;
-}
-
 NodeMap<double> modelled_seconds(const GraphModule& module, const Shapes& shapes) {
-  const Cost cost(module.graph(), shapes, module_costs(module));
+  const Cost cost(module, shapes);
   NodeMap<double> seconds(module.graph(), 0);
   for (const Node& node : module.graph().nodes()) {
     if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;

@@ -1,19 +1,15 @@
-// What the calls of a program cost: what modules compute, and the time that calls take.
+// What the calls of a program cost: the time that calls take.
 #pragma once
 
 #include <ATen/core/ivalue.h>
 
 #include <vector>
 
-#include <fxgraph/analysis/cost.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/module/graph_module.h>
 
 namespace fx {
-
-/// Says what modules compute, in terms of operators, for Cost.
-CostOptions module_costs(const GraphModule& module);
 
 /// By operations and bytes; a call whose cost is not known takes what its bytes take.
 NodeMap<double> modelled_seconds(const GraphModule& module, const Shapes& shapes);

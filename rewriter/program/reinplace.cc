@@ -10,6 +10,7 @@
 #include <fxgraph/effects/in_place.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/program/view_places.h>
@@ -341,6 +342,10 @@ class Reinplacer {
 
 ReinplaceReport reinplace(Graph& graph, const Shapes& shapes, const EffectsOptions& effects) {
   return Reinplacer(graph, shapes, effects).run();
+}
+
+ReinplaceReport reinplace(GraphModule& module, const Shapes& shapes) {
+  return reinplace(module.graph(), shapes, {.modules = module_info(module)});
 }
 
 }  // namespace fx

@@ -1,7 +1,7 @@
 // reinplace: operators that make a tensor of their own become those that write into their input, FX's reinplace.
 //
 //   fx::Shapes shapes = fx::propagate_shapes(*gm, {x});
-//   fx::ReinplaceReport report = fx::reinplace(gm->graph(), shapes, {.modules = fx::module_effects(*gm)});
+//   fx::ReinplaceReport report = fx::reinplace(*gm, shapes);
 //
 // `b = aten::add.Tensor(a, 1)` becomes `aten::add_.Tensor(a, 1)` where nobody can tell: nothing reads `a`, or a view of
 // it, afterwards; `a` is neither an input nor a weight nor returned; the result has the type, sizes and strides that
@@ -25,6 +25,7 @@
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/module/graph_module.h>
 
 namespace fx {
 
@@ -39,5 +40,7 @@ struct ReinplaceReport {
 
 /// Rewrites the graph; `shapes` are those of its values and say which share storage.
 ReinplaceReport reinplace(Graph& graph, const Shapes& shapes, const EffectsOptions& effects = {});
+/// The same with what is known of the program's modules.
+ReinplaceReport reinplace(GraphModule& module, const Shapes& shapes);
 
 }  // namespace fx

@@ -6,21 +6,18 @@
 #include <utility>
 #include <vector>
 
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/rewriter/program/compiled_rules.h>
 
 namespace fx {
 
 namespace {
 
-/// What a caller who says nothing about modules would say.
+/// What a caller does not say about modules, the program does.
 template <typename Options>
 Options completed(const GraphModule& module, const Options& options) {
   Options complete = options;
-  if (!complete.modules) complete.modules = module_effects(module);
-  if (!complete.find.module_type) {
-    complete.find.module_type = [&module](std::string_view path) { return module.module_type(std::string(path)); };
-  }
+  complete.find.modules = options.find.modules.or_else(module_info(module));
   return complete;
 }
 

@@ -270,7 +270,7 @@ class Bisection {
     Trial tried{module_.clone_graph_module(), {}, {}};
     DriverOptions options = options_;
     options.max_rewrites = rewrites;
-    options.modules = {};
+    options.find.modules = {};
     Shapes shapes;
     if (options.shapes) options.shapes = &(shapes = *options_.shapes);
     tried.report = rewrite_to_fixed_point(*tried.module, rules_(*tried.module), options);

@@ -5,7 +5,7 @@
 
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/rules/weights.h>
@@ -23,7 +23,7 @@ bool is_float(const at::Tensor& tensor) { return tensor.defined() && tensor.scal
 /// A value changes by a write after it, through any alias. What weights are is settled when the program is converted:
 /// no write at all may reach them, nor may a caller be given them.
 std::function<std::string(const Node&)> change_test(const GraphModule& flat) {
-  const auto effects = std::make_shared<Effects>(flat.graph(), EffectsOptions{.modules = module_effects(flat)});
+  const auto effects = std::make_shared<Effects>(flat);
   const auto weights = std::make_shared<rules::ProgramEffects>(flat);
   return [effects, weights](const Node& value) -> std::string {
     if (value.is(Op::get_attr)) return weights->not_constant(value.target().str());
@@ -168,7 +168,7 @@ void Annotation::mark_candidates(const QuantConfig& config) {
     Mark& mark = marks_[node];
     if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
     const std::string packet(packet_of(node.target().view()));
-    mark.settings = &config.settings_for(node.name(), packet, module_type(node), module_path(node));
+    mark.settings = &config.settings_for(node.name(), packet, layer_type(node), layer_path(node));
     const Row* row = row_for(node);
     if (!row) {
       mark.reason = "there is no quantized kernel for " + (node.is(Op::call_module) ? node.target().str() : packet);

@@ -95,7 +95,7 @@ std::vector<Layer> layers_of(GraphModule& prepared) {
       throw Error(ErrorKind::invalid_argument, "the bias of " + node.name() + " was corrected already", node.name());
     if (!std::dynamic_pointer_cast<Observer>(prepared.find_submodule(input->target().str()))) continue;
     const QuantSettings& settings =
-        record.config.settings_for(node.name(), row->packet, module_type(node), module_path(node));
+        record.config.settings_for(node.name(), row->packet, layer_type(node), layer_path(node));
     const at::Tensor values = prepared.attribute(weight->target().str()).detach();
     const at::Tensor rounded = quantized_weight(settings.weight, values, channel_axis(*row), node.name()).dequantize();
     layers.push_back({&node, row, values - rounded, {}, 0});

@@ -128,7 +128,7 @@ std::vector<QuantReason> quantization_reasons(const GraphModule& prepared, const
     if (is_size(shapes[node])) continue;
     const Mark& mark = annotation.of(node);
     QuantReason reason{
-        node.name(), std::string(packet_of(node.target().view())), module_path(node), mark.quantized, mark.reason, ""};
+        node.name(), std::string(packet_of(node.target().view())), layer_path(node), mark.quantized, mark.reason, ""};
     if (mark.part_of) reason.reason = "part of " + mark.part_of->name();
     if (const std::string* why = plan.why_not(node)) reason.reason = *why;
     if (const std::string* how = plan.how(node)) {

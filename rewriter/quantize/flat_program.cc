@@ -231,7 +231,7 @@ std::size_t make_functional(GraphModule& flat, const std::vector<c10::IValue>& e
   return changed;
 }
 
-std::string module_path(const Node& node) {
+std::string layer_path(const Node& node) {
   const Meta* meta = node.find_meta();
   const std::string* noted = meta ? meta->get<std::string>(meta_key::kPath) : nullptr;
   const std::string path = noted ? *noted : "";
@@ -239,7 +239,7 @@ std::string module_path(const Node& node) {
   return owner.size() > path.size() ? owner : path;  // inside a Sequential the weight's path is the longer one
 }
 
-std::string module_type(const Node& node) {
+std::string layer_type(const Node& node) {
   const Meta* meta = node.find_meta();
   const std::string* noted = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
   return noted ? *noted : "";

@@ -28,8 +28,8 @@ std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::
                                           bool fold = true);
 
 /// The path of the module that a node of a flat program came from: its own, or that of its weight. Empty when neither.
-std::string module_path(const Node& node);
-std::string module_type(const Node& node);
+std::string layer_path(const Node& node);
+std::string layer_type(const Node& node);
 
 /// The path of the attribute that an argument is; empty for null and for anything else.
 std::string attribute_path(const Argument* argument);

@@ -10,7 +10,7 @@
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
@@ -344,7 +344,7 @@ class LoweringRules {
 void lower(GraphModule& reference, TargetEngine& target, const Trial::Values& values) {
   const at::NoGradGuard no_grad;
   lower_lists(reference.graph());
-  eliminate_dead_code(reference.graph(), module_effects(reference));
+  eliminate_dead_code(reference);
   LoweringRules rules(reference, target, values);
   rewrite_once(reference, RuleSet(rules.make()));
   if (target.backend() == QuantBackend::onednn) keep_apart(reference.graph(), rules.weights());

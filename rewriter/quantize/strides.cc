@@ -5,7 +5,7 @@
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/layout_checks.h>
@@ -22,7 +22,7 @@ bool writes_to_values(const Graph& graph) {
 }
 
 void views_become_reshapes(GraphModule& flat) {
-  const Effects effects(flat.graph(), EffectsOptions{.modules = module_effects(flat)});
+  const Effects effects(flat);
   const auto is_written = [&](const Node& node) {
     return std::ranges::any_of(effects.sets(node), [&](Effects::Set set) { return !effects.writers(set).empty(); });
   };

@@ -6,7 +6,7 @@
 
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/ops/call.h>
@@ -179,7 +179,7 @@ void train_layers(GraphModule& folded, const GraphModule& unfolded, const Annota
     layer->set_args_kwargs(all_arguments(call_of(*layer)), KwargSpan());  // weight and bias are set by position
     training.train(*layer, annotation.of(*layer));
   }
-  eliminate_dead_code(folded.graph(), module_effects(folded));
+  eliminate_dead_code(folded);
   folded.delete_all_unused_attributes();
 }
 
@@ -222,12 +222,12 @@ void fold_trained_layers(GraphModule& module, const QuantRecord& record) {
     result->replace_all_uses_with(*layer);
   }
   // Norms that trained would write their statistics: there is no training any more.
-  ModuleEffects effects = module_effects(module);
-  effects.call = [&module, of_others = effects.call](const Node& call) {
+  ModuleInfo modules = module_info(module);
+  modules.effects = [&module, of_others = modules.effects](const Node& call) {
     const auto norm = std::dynamic_pointer_cast<BatchNorm>(module.find_submodule(call.target().str()));
     return norm ? NodeEffects() : of_others(call);
   };
-  eliminate_dead_code(graph, effects);
+  eliminate_dead_code(graph, modules);
 }
 
 }  // namespace fx::quantize

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/rewriter/program/compiled_rules.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/batch.h>
@@ -119,7 +119,7 @@ class Optimizer {
       shapes_.find(selected_[i]->reads_sizes);  // to be measured, a place needs those of the example
       changed |= run_pass(i);
     }
-    eliminate_dead_code(module_.graph(), module_effects(module_));
+    eliminate_dead_code(module_);
     rules::assert_packed_inputs(module_);
     if (changed && plain) {
       if (has_rounded()) {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/weights.h>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <fxgraph/effects/tracked_effects.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/rewriter/rules/operation_site.h>
 #include <fxgraph/rewriter/rules/rules.h>
 
@@ -37,7 +37,7 @@ bool is_linear(std::string_view packet);
 /// constant.
 class ProgramEffects : public internal::TrackedEffects {
  public:
-  explicit ProgramEffects(const GraphModule& module) : TrackedEffects(module.graph(), module_effects(module)) {
+  explicit ProgramEffects(const GraphModule& module) : TrackedEffects(module.graph(), module_info(module)) {
     expect_writes();
   }
 

@@ -56,9 +56,8 @@ nlohmann::ordered_json to_json(const Match& match) {
 FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& pattern, const InputOptions& inputs,
                           Shapes& shapes) {
   FindOptions found;
-  found.module_type = model.module_types();
-  found.module_body = model.module_bodies();
-  if (pattern.needs_module_types() && !found.module_type) {
+  found.modules = model.modules();
+  if (pattern.needs_module_types() && !found.modules.type) {
     throw Error(ErrorKind::invalid_argument,
                 "the pattern names types of modules, and " + file +
                     " does not know them: match the saved program, or modules by path, call_module[path](x)");

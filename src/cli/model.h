@@ -10,13 +10,11 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include <fxgraph/analysis/cost.h>
 #include <fxgraph/analysis/dead_code.h>
 #include <fxgraph/codegen/code.h>
-#include <fxgraph/effects/effects_of.h>
+#include <fxgraph/effects/module_info.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/node_times.h>
 #include <fxgraph/ir/tensor_info.h>
@@ -36,15 +34,10 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual Graph& graph() = 0;
-  /// Says what calling a submodule does; empty when the submodules are not known (FX text).
-  virtual ModuleEffects module_effects() { return {}; }
-  /// Says the type of the submodule at a path; empty when the submodules are not known.
-  virtual std::function<std::string(std::string_view)> module_types() { return {}; }
-  /// Says what the submodule at a path computes; empty when the submodules are not known.
-  virtual std::function<std::shared_ptr<const Graph>(std::string_view)> module_bodies() { return {}; }
-  /// Its parameters and buffers, and what its submodules compute; nothing when they are not known.
+  /// What is known of its submodules; nothing of those of FX text.
+  virtual ModuleInfo modules() { return {}; }
+  /// Its parameters and buffers; nothing when they are not known.
   virtual std::vector<AttributeInfo> attributes() { return {}; }
-  virtual CostOptions cost_options() { return {}; }
   /// Its source code; with the shapes of its weights where they are known.
   virtual std::string code(Language language) { return fx::code(graph(), language); }
   /// Shapes of all values for these inputs. Needs LibTorch.

@@ -97,9 +97,8 @@ int report(const ReportOptions& options, Backend* backend) {
   Shapes shapes;
   ReportInputs inputs;
   inputs.name = options.file;
-  inputs.module_effects = model->module_effects();
+  inputs.modules = model->modules();
   inputs.attributes = model->attributes();
-  inputs.cost = model->cost_options();
   if (!options.inputs.empty()) {
     shapes = model->propagate_shapes(options.inputs);
     inputs.shapes = &shapes;

@@ -55,7 +55,6 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
   replace.find = pattern_facts(*model, options.file, pattern, options.inputs, shapes);
   replace.name = "rewrite";
   replace.allow_output_aliases = options.allow_output_aliases;
-  replace.modules = model->module_effects();
   const RewriteReport report = replace_pattern(model->graph(), pattern, replacement, replace);
   model->graph().lint();
 

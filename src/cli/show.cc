@@ -36,7 +36,7 @@ const std::vector<std::pair<std::string, Printer>> kShown = {
     {"torchscript", print_code<Language::torchscript>},
     {"cpp", print_code<Language::cpp>},
     {"dot", [](Model& model) { return print_dot(model.graph()); }},
-    {"operators", [](Model& model) { return operator_table(model.graph(), model.module_types()); }},
+    {"operators", [](Model& model) { return operator_table(model.graph(), model.modules()); }},
     {"json", [](Model& model) { return print_json(model.graph()); }}};
 
 }  // namespace

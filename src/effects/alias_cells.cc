@@ -51,7 +51,7 @@ void DisjointCells::part() {
 
 // ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-AliasCells::AliasCells(const Graph& graph, ModuleEffects modules, bool inputs_may_alias,
+AliasCells::AliasCells(const Graph& graph, ModuleInfo modules, bool inputs_may_alias,
                        std::function<bool(const Node& call)> is_own)
     : graph_(graph),
       modules_(std::move(modules)),

@@ -79,7 +79,7 @@ class AliasCells {
   static constexpr std::size_t kMaxCells = 4;  ///< of one value; when there would be more they are united
 
   /// The graph must outlive it; its nodes are told one by one, each after what it takes.
-  AliasCells(const Graph& graph, ModuleEffects modules, bool inputs_may_alias = false,
+  AliasCells(const Graph& graph, ModuleInfo modules, bool inputs_may_alias = false,
              std::function<bool(const Node& call)> is_own = {});
   /// Remembers who unites what, to be told of edits.
   void follow_edits() { follows_edits_ = true; }
@@ -115,7 +115,7 @@ class AliasCells {
   Cell attribute_cell(Symbol path) { return attribute(path).cell; }
   std::size_t size() const { return united_.size(); }
   void reserve(std::size_t nodes);
-  const ModuleEffects& modules() const { return modules_; }
+  const ModuleInfo& modules() const { return modules_; }
 
   /// Calls `visit(Cell)` for each cell that the call may write to, module state included.
   void for_each_written(const Node& call, const NodeEffects& effects, const std::function<void(Cell)>& visit) const;
@@ -151,7 +151,7 @@ class AliasCells {
   void visit_state(Symbol module, const std::function<void(Cell)>& visit) const;
 
   const Graph& graph_;
-  const ModuleEffects modules_;
+  const ModuleInfo modules_;
   const bool inputs_may_alias_;
   const std::function<bool(const Node&)> is_taken_for_own_;
   bool follows_edits_ = false;

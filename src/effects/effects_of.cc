@@ -265,8 +265,8 @@ bool is_trusted(const Node& call) {
   return meta && meta->get<bool>(meta_key::kTrusted);
 }
 
-[[gnu::noinline]] NodeEffects module_effects(const Node& node, const ModuleEffects& modules) {
-  NodeEffects effects = modules ? modules(node) : kUndescribed;
+[[gnu::noinline]] NodeEffects effects_of_module(const Node& node, const ModuleInfo& modules) {
+  NodeEffects effects = modules.effects ? modules.effects(node) : kUndescribed;
   effects.may_alias |= effects.unknown;
   effects.may_alias_state |= effects.unknown;
   return effects;
@@ -302,8 +302,8 @@ bool names_aliases(const OperatorSchema& schema) {
 
 }  // namespace
 
-NodeEffects effects_of(const Node& node, const ModuleEffects& modules) {
-  if (node.is(Op::call_module)) return module_effects(node, modules);
+NodeEffects effects_of(const Node& node, const ModuleInfo& modules) {
+  if (node.is(Op::call_module)) return effects_of_module(node, modules);
   if (!node.is(Op::call_function) && !node.is(Op::call_method)) return {};
   const TargetInfo& info = internal::target_info(node.target());
   const KnownTargetEffects& known = node.is(Op::call_method) ? info.method_effects : info.function_effects;
@@ -326,8 +326,8 @@ void trust(Graph& graph, std::string_view name_space) {
   }
 }
 
-std::optional<NodeEffects> effects_of_each(Op op, Symbol target, const ModuleEffects& modules) {
-  if (op == Op::call_module) return modules ? std::nullopt : std::optional(kUndescribed);
+std::optional<NodeEffects> effects_of_each(Op op, Symbol target, const ModuleInfo& modules) {
+  if (op == Op::call_module) return modules.effects ? std::nullopt : std::optional(kUndescribed);
   if (op != Op::call_function && op != Op::call_method) return NodeEffects{};
   const TargetInfo& info = internal::target_info(target);
   if (!is_exact(op, info)) return std::nullopt;  // a keyword may pick an overload that writes
@@ -336,8 +336,7 @@ std::optional<NodeEffects> effects_of_each(Op op, Symbol target, const ModuleEff
   return info.function_effects.effects();
 }
 
-void for_each_written(const Node& node, const std::function<void(const Argument&)>& visit,
-                      const ModuleEffects& modules) {
+void for_each_written(const Node& node, const std::function<void(const Argument&)>& visit, const ModuleInfo& modules) {
   const NodeEffects effects = effects_of(node, modules);
   if (!effects.writes && !effects.unknown) return;
   if (const Call call = call_of(node)) {
@@ -359,7 +358,7 @@ void for_each_written(const Node& node, const std::function<void(const Argument&
   }
 }
 
-void for_each_aliased_input(const Node& node, const std::function<void(Node&)>& visit, const ModuleEffects& modules) {
+void for_each_aliased_input(const Node& node, const std::function<void(Node&)>& visit, const ModuleInfo& modules) {
   const NodeEffects effects = effects_of(node, modules);
   if (!effects.may_alias) return;
   if (const Call call = call_of(node); call && names_aliases(call.schema())) {
@@ -378,7 +377,7 @@ void for_each_aliased_input(const Node& node, const std::function<void(Node&)>& 
 
 std::size_t Graph::eliminate_dead_code() { return fx::eliminate_dead_code(*this); }
 
-std::size_t eliminate_dead_code(Graph& graph, const ModuleEffects& modules) {
+std::size_t eliminate_dead_code(Graph& graph, const ModuleInfo& modules) {
   return graph.eliminate_dead_code([&](const Node& node) { return effects_of(node, modules).impure(); });
 }
 

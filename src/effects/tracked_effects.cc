@@ -15,7 +15,7 @@ std::int64_t literal_index(const Node& node) {
 
 }  // namespace
 
-TrackedEffects::TrackedEffects(const Graph& graph, ModuleEffects modules, bool told)
+TrackedEffects::TrackedEffects(const Graph& graph, ModuleInfo modules, bool told)
     : graph_(graph), cells_(graph, std::move(modules)), told_(told) {
   // Mostly nothing has effects, and the targets say so.
   const bool pure = !graph.any_called([&](Op op, Symbol target) {

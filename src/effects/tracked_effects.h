@@ -31,7 +31,7 @@ namespace fx::internal {
 class TrackedEffects {
  public:
   /// `told`: of every edit; who tells of none is answered for the graph as it was, and pays less.
-  explicit TrackedEffects(const Graph& graph, ModuleEffects modules = {}, bool told = true);
+  explicit TrackedEffects(const Graph& graph, ModuleInfo modules = {}, bool told = true);
 
   /// True when some node of the graph may write: else nothing that follows matters.
   bool any_writes() const { return writes_; }
@@ -50,7 +50,7 @@ class TrackedEffects {
   std::vector<Node*> between(const Node& first, const Node& last) const;
   /// As effects_of() says; calls that run graphs may draw random numbers and have side effects beside.
   NodeEffects of(const Node& node) const;
-  const ModuleEffects& modules() const { return cells_.modules(); }
+  const ModuleInfo& modules() const { return cells_.modules(); }
 
   // ── Storage; known when something writes, or after expect_writes() ────────────────────────────────────────────────
   /// Calls `visit(Cell)` for the storages that a value is in, by one number each.

@@ -15,7 +15,7 @@
 #include <fxgraph/export/tensor_questions.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/run/value.h>
 

@@ -9,7 +9,7 @@
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/module/history.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/module/separated_memory.h>
 #include <fxgraph/support/error.h>
 
@@ -65,7 +65,7 @@ class Settler {
   using Group = std::vector<State*>;
 
   void collect() {
-    const Effects effects(graph_, {.modules = module_effects(module_)});
+    const Effects effects(graph_, {.modules = module_info(module_)});
     const auto add = [&](const std::string& path, const at::Tensor& tensor, Held held) {
       if (tensor.defined()) states_.push_back(state_of(path, tensor, held, effects));
     };

@@ -41,7 +41,7 @@
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/module_arguments.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/module/profile.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/retrace/graph_appending_tracer.h>
@@ -61,6 +61,7 @@
 #include <fxgraph/rewriter/partition/submodule_inputs.h>
 #include <fxgraph/rewriter/partition/xnnpack.h>
 #include <fxgraph/rewriter/program/decompose.h>
+#include <fxgraph/rewriter/program/passes.h>
 #include <fxgraph/rewriter/program/reinplace.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/self_test.h>

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <fxgraph/analysis/effects.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 
 namespace fx::internal {
 
@@ -21,7 +21,7 @@ void refuse_history(const GraphModule& module, const Graph& graph) {
     if (tensor.defined() && has_history(tensor)) with_history.push_back(node);
   }
   if (with_history.empty()) return;
-  const Effects effects(graph, {.modules = module_effects(module)});
+  const Effects effects(graph, {.modules = module_info(module)});
   for (const Node* node : with_history) {
     const auto sets = effects.sets(*node);
     const bool is_written =

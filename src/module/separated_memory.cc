@@ -6,7 +6,7 @@
 #include <map>
 
 #include <fxgraph/analysis/effects.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/support/error.h>
 
 namespace fx::internal {
@@ -54,7 +54,7 @@ std::unordered_map<const at::TensorImpl*, at::Tensor> separated_tensors(const Gr
   std::erase_if(groups, is_read_in_one_way);
   std::unordered_map<const at::TensorImpl*, at::Tensor> result;
   if (groups.empty()) return result;
-  const Effects effects(module.graph(), {.modules = module_effects(module)});
+  const Effects effects(module);
   for (std::vector<HeldTensor>& group : groups) {
     for (HeldTensor& held : group) {
       for (const Node* node : module.graph().find_nodes(Op::get_attr, Symbol(held.path))) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include <fxgraph/analysis/effects.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 
 namespace fx {
 
@@ -19,7 +19,7 @@ at::Tensor bytes_of(const at::Tensor& tensor) {
 
 /// True when a run may write to more than what it made itself.
 bool writes_state(const GraphModule& module) {
-  const Effects effects(module.graph(), {.modules = module_effects(module)});
+  const Effects effects(module);
   return std::ranges::any_of(module.graph().nodes(), [&](const Node& node) {
     const NodeEffects& does = effects.of(node);
     if (does.unknown) return true;

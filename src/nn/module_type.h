@@ -21,6 +21,7 @@
 #include <fxgraph/ir/argument.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/nn/leaf_module.h>
+#include <fxgraph/ops/node_effects.h>
 
 namespace fx {
 
@@ -62,6 +63,8 @@ struct ModuleRow {
   /// Its members that are tensors. A module computes with these, whatever is registered under their names. Null: not
   /// known, so that nobody can put others in their place.
   std::function<std::vector<torch::Tensor*>(Impl& module)> tensors{};
+  /// What calling it does beside computing its result, where no body tells. Null: of types of your own nobody knows.
+  Ask<NodeEffects> effects{};
   /// Whether it computes something else after train() than after eval(). Null: told from its bodies in both modes; a
   /// module without them is taken to.
   Ask<bool> follows_mode{};
@@ -106,6 +109,7 @@ ModuleType of_any(ModuleRow<Impl> row) {
     any.tensors = [ask = std::move(row.tensors)](torch::nn::Module& module) {
       return ask(dynamic_cast<Impl&>(module));
     };
+  any.effects = of_any(std::move(row.effects));
   any.follows_mode = of_any(std::move(row.follows_mode));
   any.hyper_parameters = of_any(std::move(row.hyper_parameters));
   any.cpp_type = std::move(row.cpp_type);

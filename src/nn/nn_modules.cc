@@ -10,9 +10,9 @@
 namespace fx {
 namespace {
 
-class ModuleTypes {
+class TypeTable {
  public:
-  ModuleTypes() {
+  TypeTable() {
     for (auto& [type, row] : internal::torch_rows()) {
       // Types of torch.nn go by their last name, too.
       const ModuleType& added = add(type, std::move(row));
@@ -45,7 +45,7 @@ class ModuleTypes {
 
 struct Registry {
   std::mutex mutex;
-  ModuleTypes types;
+  TypeTable types;
 };
 
 Registry& registry() {

@@ -7,7 +7,8 @@
 //
 //   fx::register_module_type<ScaleImpl>("mine.Scale");  // graphs can call it
 //   fx::register_module_type<ScaleImpl>(
-//       "mine.Scale", {.follows_mode = [](const ScaleImpl&) { return false; },
+//       "mine.Scale", {.effects = [](const ScaleImpl&) { return fx::NodeEffects(); },  // draws and writes nothing
+//                      .follows_mode = [](const ScaleImpl&) { return false; },
 //                      .hyper_parameters = [](const ScaleImpl& module) -> fx::HyperParameters {
 //                        return {{.name = "by", .value = module.by, .by_position = true}};
 //                      },

@@ -16,9 +16,19 @@ void add_batch_norm(const TorchFile& file, const char* name, Describe describe, 
                  {.body = batch_norm_body(dims), .follows_mode = &keeps_statistics<Impl>, .input_rank = input_rank});
 }
 
+// InstanceNorm writes its running statistics also in evaluation, each the mean of copies of itself, and rounds.
+NodeEffects writes_statistics(const torch::nn::Module& module) {
+  const auto buffers = module.named_buffers(/*recurse=*/false);
+  const torch::Tensor* mean = buffers.find("running_mean");
+  return {.unknown = mean && mean->defined()};
+}
+
 template <typename Impl, int dims, typename Describe>
 void add_instance_norm(const TorchFile& file, const char* name, Describe describe) {
-  file.add<Impl>(name, describe, {.follows_mode = &keeps_statistics<Impl>, .scripted_body = &instance_norm_leaf<dims>});
+  file.add<Impl>(name, describe,
+                 {.effects = &writes_statistics,
+                  .follows_mode = &keeps_statistics<Impl>,
+                  .scripted_body = &instance_norm_leaf<dims>});
 }
 
 }  // namespace

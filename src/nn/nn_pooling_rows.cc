@@ -28,8 +28,10 @@ void add_pooling_rows(TorchRows& rows) {
       described(taking(FX_OPTION(norm_type), FX_OPTION(kernel_size)), FX_OPTION(stride), FX_OPTION(ceil_mode));
   file.add<nn::LPPool1dImpl>("LPPool1d", norm);
   file.add<nn::LPPool2dImpl>("LPPool2d", norm);
-  for (const char* name : {"MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "FractionalMaxPool2d", "FractionalMaxPool3d"})
-    file.add_name(name);
+  for (const char* name : {"MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"}) file.add_name(name);
+  // Where samples are taken is drawn in evaluation too.
+  const auto draws = [](const torch::nn::Module&) { return NodeEffects{.random = true}; };
+  for (const char* name : {"FractionalMaxPool2d", "FractionalMaxPool3d"}) file.add_name(name, {.effects = draws});
 }
 
 }  // namespace fx::internal

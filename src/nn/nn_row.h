@@ -108,7 +108,10 @@ class TorchFile {
   }
 
   /// A type that graphs meet only as Python's.
-  void add_name(const char* name) const { rows_.push_back({std::nullopt, {.qualified_name = file_ + name}}); }
+  void add_name(const char* name, ModuleType row = {}) const {
+    row.qualified_name = file_ + name;
+    rows_.emplace_back(std::nullopt, std::move(row));
+  }
 
  private:
   static bool is_same_in_both_modes(const torch::nn::Module&) { return false; }

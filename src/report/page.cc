@@ -37,12 +37,11 @@ class PageData {
       : graph_(graph),
         inputs_(inputs),
         options_(options),
-        effects_(graph, {.modules = inputs.module_effects ? inputs.module_effects
-                                                          : ModuleEffects([](const Node&) { return NodeEffects(); })}),
+        effects_(graph, {.modules = inputs.modules}),
         live_(inputs.shapes ? Liveness(graph, *inputs.shapes,
                                        {.count_inputs = options.count_inputs,
                                         .count_attributes = options.count_attributes,
-                                        .effects = &effects_})
+                                        .effects = inputs.modules.effects ? &effects_ : nullptr})
                             : Liveness(graph)) {}
 
   Json make() {
@@ -175,7 +174,7 @@ class PageData {
   }
 
   Json cost() const {
-    const Cost cost(graph_, *inputs_.shapes, inputs_.cost);
+    const Cost cost(graph_, *inputs_.shapes, inputs_.modules);
     Json columns = {{"macs", column([&](const Node& node) { return cost.of(node).macs; })},
                     {"flops", column([&](const Node& node) { return cost.of(node).flops; })},
                     {"bytes", column([&](const Node& node) { return cost.of(node).bytes(); })},

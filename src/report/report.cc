@@ -18,12 +18,8 @@ namespace {
 class ReportMaker {
  public:
   ReportMaker(const Graph& graph, const ReportInputs& inputs, const ReportOptions& options)
-      : graph_(graph),
-        inputs_(inputs),
-        options_(options),
-        effects_(graph, {.modules = inputs.module_effects ? inputs.module_effects
-                                                          : ModuleEffects([](const Node&) { return NodeEffects(); })}) {
-    if (inputs.shapes && (options.cost || options.uses)) cost_.emplace(graph, *inputs.shapes, inputs.cost);
+      : graph_(graph), inputs_(inputs), options_(options), effects_(graph, {.modules = inputs.modules}) {
+    if (inputs.shapes && (options.cost || options.uses)) cost_.emplace(graph, *inputs.shapes, inputs.modules);
   }
 
   Report make() {
@@ -82,8 +78,9 @@ class ReportMaker {
   }
 
   Report::LivenessPart liveness() const {
-    const LivenessOptions counted{
-        .count_inputs = options_.count_inputs, .count_attributes = options_.count_attributes, .effects = &effects_};
+    const LivenessOptions counted{.count_inputs = options_.count_inputs,
+                                  .count_attributes = options_.count_attributes,
+                                  .effects = inputs_.modules.effects ? &effects_ : nullptr};
     const Liveness live = inputs_.shapes ? Liveness(graph_, *inputs_.shapes, counted) : Liveness(graph_);
     Report::LivenessPart part;
     part.peak_values = live.peak_live();

@@ -26,9 +26,8 @@ namespace fx {
 struct ReportInputs {
   std::string name{};                       ///< of the model or file
   const Shapes* shapes = nullptr;           ///< for bytes and cost
-  ModuleEffects module_effects{};           ///< what call_module does; without it nobody has described it
+  ModuleInfo modules{};                     ///< what is known of them; without it bytes take them for pure
   std::vector<AttributeInfo> attributes{};  ///< parameters and buffers, to find unused ones
-  CostOptions cost{};                       ///< what modules compute, for their cost
   std::optional<Machine> machine{};         ///< for the roofline
   const NodeTimes* times = nullptr;         ///< as measured, see fx::profile
 };

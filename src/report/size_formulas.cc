@@ -47,8 +47,7 @@ class Formulas {
         shapes_at_(shapes_at),
         known_(known),
         options_(options),
-        effects_(graph, {.modules = known.module_effects ? known.module_effects
-                                                         : ModuleEffects([](const Node&) { return NodeEffects(); })}) {
+        effects_(graph, {.modules = known.modules}) {
     const std::vector<Node*> placeholders = graph.placeholders();
     for (const VaryingSize& size : varying) {
       if (size.places.empty()) continue;
@@ -110,7 +109,7 @@ class Formulas {
                         {.count_inputs = options_.count_inputs,
                          .count_attributes = options_.count_attributes,
                          .alignment = 1,
-                         .effects = &effects_});
+                         .effects = known_.modules.effects ? &effects_ : nullptr});
     if (at_example_) peak_ = live.peak().node;
     std::int64_t all = 0;
     for (const Storage& storage : live.storages()) all += storage.counted ? storage.bytes : 0;
@@ -121,7 +120,7 @@ class Formulas {
       if (at_example_) measures_.back().name += peak_->name();
       add_measure("storages", true, numbers, all);
     }
-    const Cost cost(graph_, shapes, known_.cost);
+    const Cost cost(graph_, shapes, known_.modules);
     if (cost.num_unknown() == 0) {
       add_measure("MACs", false, numbers, std::llround(cost.total().macs));
       add_measure("flops", false, numbers, std::llround(cost.total().flops));

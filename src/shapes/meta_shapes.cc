@@ -9,7 +9,7 @@
 
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/interpreter.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/keep_random_state.h>
@@ -65,7 +65,7 @@ bool keeps_numbers(const at::Tensor& tensor) {
 }
 
 bool writes(const GraphModule& module) {
-  const ModuleEffects effects = module_effects(module);
+  const ModuleInfo effects = module_info(module);
   for (const Node& node : module.graph().nodes()) {
     const NodeEffects does = effects_of(node, effects);
     if (does.writes || does.unknown) return true;

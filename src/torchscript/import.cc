@@ -9,7 +9,7 @@
 
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/load.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/stored_values.h>
@@ -131,7 +131,7 @@ std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, 
   }
   for (const auto& [path, object] : importer.objects)
     made->add_submodule(path, std::make_shared<ObjectAttribute>(object));
-  eliminate_dead_code(made->graph(), module_effects(*made));
+  eliminate_dead_code(*made);
   made->delete_all_unused_submodules();
   made->delete_all_unused_attributes();  // constants of the program
   keep_unread(*made, module);

@@ -230,7 +230,7 @@ TEST(Cost, RecurrentLayers) {
   Node& h1 = m.shaped(m.graph.placeholder("h1"), {2, 16});
   Node& cell = m.shaped(m.graph.call_function("aten::gru_cell", {x1, h1, ui, uh}), {2, 16});
   Node& module = m.shaped(m.graph.call_module("rnn", {x}), {5, 2, 16});
-  const Cost cost(m.graph, m.shapes, {[](const Node&) {
+  const Cost cost(m.graph, m.shapes, {.cost = [](const Node&) {
                     return ModuleCall{"aten::lstm", {tensor({64, 8}), tensor({64, 16}), tensor({64}), tensor({64})}};
                   }});
   EXPECT_EQ(cost.of(lstm).macs, 10.0 * 64 * (8 + 16));
@@ -248,7 +248,7 @@ TEST(Cost, MultiHeadAttention) {
   Node& attention = m.graph.call_module("attention", {q, k, k});
   m.shapes[attention] = ValueInfo(std::vector<TensorInfo>{tensor({7, 2, 16}), tensor({2, 7, 5})});
   Node& without_weights = m.shaped(m.graph.call_module("attention", {q, k, k}), {7, 2, 16});
-  const Cost cost(m.graph, m.shapes, {[](const Node&) {
+  const Cost cost(m.graph, m.shapes, {.cost = [](const Node&) {
                     return ModuleCall{"torch.nn.functional.multi_head_attention_forward",
                                       {tensor({48, 16}), tensor({48}), tensor({16, 16}), tensor({16})}};
                   }});
@@ -299,7 +299,7 @@ TEST(Cost, Modules) {
     if (call.target() == "head") return ModuleCall{"aten::linear", {tensor({4, 16}), tensor({4})}};
     return ModuleCall{"aten::linear", {tensor({16, 8}), tensor({16})}};
   };
-  const Cost cost(m.graph, m.shapes, {modules});
+  const Cost cost(m.graph, m.shapes, {.cost = modules});
   std::vector<std::string> paths;
   for (const ModuleCost& module : cost.modules()) paths.push_back(module.path);
   EXPECT_THAT(paths, ElementsAre("", "block", "block.fc1", "head"));

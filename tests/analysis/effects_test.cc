@@ -61,7 +61,7 @@ TEST(Effects, TiedAttributesAreOneStorage) {
   const Effects apart(graph);
   EXPECT_FALSE(apart.may_alias(a, b));
   const Symbol shared("decoder.weight");
-  ModuleEffects tied;
+  ModuleInfo tied;
   tied.storage = [&](Symbol path) { return path == Symbol("encoder.weight") ? shared : path; };
   const Effects effects(graph, {.modules = tied});
   EXPECT_TRUE(effects.may_alias(a, b));

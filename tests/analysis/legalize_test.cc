@@ -118,7 +118,7 @@ TEST(OperatorCounts, test_get_node_target) {
   Node& view = graph.call_method("view", {add, -1}, {}, "view");
   Node& again = graph.call_module("layers.1", {view}, {}, "again");
   graph.output(again);
-  const ModuleTypes types = [](std::string_view path) { return std::string(path == "layers.0" ? "Conv2d" : ""); };
+  const ModuleInfo types{.type = [](std::string_view path) { return std::string(path == "layers.0" ? "Conv2d" : ""); }};
   EXPECT_EQ(get_node_target(conv, types), "Conv2d");
   EXPECT_EQ(get_node_target(again, types), "layers.1");
   EXPECT_EQ(get_node_target(conv), "layers.0");
@@ -135,7 +135,7 @@ TEST(OperatorCounts, TheMostFrequentFirst) {
   graph.call_module("a", {x});
   graph.call_module("b", {x});
   graph.call_method("relu", {x});
-  const std::vector<OperatorCount> counts = count_operators(graph, [](std::string_view) { return "Linear"; });
+  const std::vector<OperatorCount> counts = count_operators(graph, {.type = [](std::string_view) { return "Linear"; }});
   EXPECT_THAT(counts,
               ElementsAre(OperatorCount{"torch.ops.aten.relu.default", Op::call_function, 3},
                           OperatorCount{"Linear", Op::call_module, 2}, OperatorCount{"relu", Op::call_method, 1}));

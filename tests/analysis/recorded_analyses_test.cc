@@ -90,7 +90,7 @@ TEST(RecordedAnalyses, DeadCode) {
     const Graph graph = graph_at(seed);
     const Shapes shapes = shapes_of(graph, seed);
     EffectsOptions how;
-    if (seed % 3 == 0) how.modules.call = [](const Node&) { return NodeEffects{.writes = true}; };
+    if (seed % 3 == 0) how.modules.effects = [](const Node&) { return NodeEffects{.writes = true}; };
     how.inputs_may_alias = seed % 5 == 0;
     const Effects effects(graph, how);
     DeadCodeOptions options;
@@ -146,8 +146,8 @@ TEST(RecordedAnalyses, EffectsAndOrder) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Graph graph = graph_at(2 * seed + 1);
     EffectsOptions how;
-    if (seed % 3 == 1) how.modules.call = [](const Node&) { return NodeEffects{.writes = true}; };
-    if (seed % 3 == 2) how.modules.call = [](const Node&) { return NodeEffects{.random = true, .may_alias = true}; };
+    if (seed % 3 == 1) how.modules.effects = [](const Node&) { return NodeEffects{.writes = true}; };
+    if (seed % 3 == 2) how.modules.effects = [](const Node&) { return NodeEffects{.random = true, .may_alias = true}; };
     if (seed % 4 == 0) how.modules.storage = [](Symbol path) { return path == "bias" ? Symbol("buffer") : path; };
     how.inputs_may_alias = seed % 5 == 0;
     const Effects effects(graph, how);

@@ -10,7 +10,7 @@
 #include <set>
 
 #include <fxgraph/analysis/effects.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
@@ -73,7 +73,7 @@ void compare_with_alias_db(const testing::TestModel& model, Count& count) {
     return;  // TorchScript cannot say it
   }
   const jit::AliasDb aliases(program->graph, true);
-  const Effects effects(model.module->graph(), {.modules = module_effects(*model.module)});
+  const Effects effects(*model.module);
   const auto is_known = [&](jit::Value* value) { return !aliases.mayAlias(value, program->unknown); };
   ++count.programs;
   for (const auto& [a, value_a] : program->values) {
@@ -102,7 +102,7 @@ void compare_with_storages(testing::TestModel& model, int& shared) {
   } catch (const Error& error) {
     FAIL() << model.file << ": " << error.what();
   }
-  const Effects effects(model.module->graph(), {.modules = module_effects(*model.module)});
+  const Effects effects(*model.module);
   std::map<std::int64_t, std::vector<const Node*>> by_storage;
   for (const Node& node : model.module->graph().nodes()) {
     if (node.is(Op::output)) continue;

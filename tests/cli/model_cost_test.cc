@@ -49,7 +49,7 @@ TEST(ModelCost, MeetsWhatTorchvisionPublishes) {
     if (!model.by_day && !testing::at_night()) continue;
     const auto module = load(folder + "/" + model.name + ".scripted.pt");
     const Shapes shapes = propagate_shapes(*module, std::vector<TensorInfo>{{.sizes = {1, 3, 224, 224}}});
-    const Cost cost(module->graph(), shapes, module_costs(*module));
+    const Cost cost(*module, shapes);
     const double gmacs = (cost.total().macs + 990.0 * model.features) / 1e9;
     EXPECT_NEAR(gmacs, model.gmacs, 0.01 * model.gmacs) << model.name;
   }
@@ -82,7 +82,7 @@ TEST(ModelCost, TiedWeightsCountOnce) {
   }();
   for (const auto& each : {module, flat}) {
     const Shapes shapes = propagate_shapes(*each, std::vector<TensorInfo>{{.dtype = DType::int64, .sizes = {1, 5}}});
-    const Cost cost(each->graph(), shapes, module_costs(*each));
+    const Cost cost(*each, shapes);
     EXPECT_EQ(cost.total().parameter_bytes, 40 * 8 * 4);
     for (const ModuleCost& part : cost.modules()) {
       if (part.depth == 1) {
@@ -107,7 +107,7 @@ TEST(ModelCost, ModulesOfSeveralProductsAreRightOrUnknown) {
     module.set_graph(
         parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_module[target=cell](args = (%x,))\nreturn y"));
     const Shapes shapes = propagate_shapes(module, std::vector<TensorInfo>{{.sizes = {2, 8}}});
-    const Cost cost(module.graph(), shapes, module_costs(module));
+    const Cost cost(module, shapes);
     EXPECT_EQ(cost.total().parameter_bytes, 4 * 18 * (8 + 6)) << type;
     return std::pair(cost.total().macs, cost.num_unknown());
   };
@@ -131,7 +131,7 @@ TEST(ModelCost, RecurrentLayersAndAttentionAreKnown) {
     std::vector<TensorInfo> inputs;
     for (const auto& size : sizes) inputs.push_back({.sizes = size});
     const Shapes shapes = propagate_shapes(*module, inputs);
-    const Cost cost(module->graph(), shapes, module_costs(*module));
+    const Cost cost(*module, shapes);
     EXPECT_GT(cost.total().macs, 0) << name;
     EXPECT_EQ(cost.num_unknown(), 0u) << name;
   }

@@ -4,7 +4,7 @@
 
 #include <fxgraph/analysis/liveness.h>
 #include <fxgraph/module/interpreter.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include "tests/cli/counting_allocator.h"
 #include "tests/cli/test_models.h"
@@ -46,7 +46,7 @@ TEST(ModelMemory, ThePredictedPeakIsWhatTheAllocatorHolds) {
   int exact = 0;
   const int models = testing::for_each_test_model(false, [&](testing::TestModel& model) {
     const Shapes shapes = propagate_shapes(*model.module, model.inputs);
-    const Effects effects(model.module->graph(), {.modules = module_effects(*model.module)});
+    const Effects effects(*model.module);
     const Liveness live(model.module->graph(), shapes, {.effects = &effects});
     MemoryWatch watch(*model.module);
     watch.run(model.inputs);

@@ -8,7 +8,7 @@ namespace fx::dead_code_test {
 class DeadCode : public ::testing::Test {
  protected:
   // Removes dead code from a graph that returns `result`, and lists what is left.
-  std::string left(Node& result, const ModuleEffects& modules = {}) {
+  std::string left(Node& result, const ModuleInfo& modules = {}) {
     graph.output(result);
     const std::size_t before = graph.size();
     const std::size_t removed = eliminate_dead_code(graph, modules);
@@ -55,7 +55,8 @@ TEST_F(DeadCode, PlaceholderWithADeadUser) {
 TEST_F(DeadCode, ModulesWithSideEffectsStay) {
   graph.call_module("pure", {x});
   graph.call_module("logger", {x});
-  const ModuleEffects modules = [](const Node& call) { return NodeEffects{.side_effect = call.target() == "logger"}; };
+  const ModuleInfo modules{
+      .effects = [](const Node& call) { return NodeEffects{.side_effect = call.target() == "logger"}; }};
   EXPECT_EQ(left(x, modules), "x logger output");
 }
 

@@ -332,7 +332,7 @@ TEST_F(Effects, OfModules) {
   Node& call = graph.call_module("layer", {x});
   EXPECT_FALSE(effects_of(call).impure()) << "pure, as in FX";
   EXPECT_TRUE(effects_of(call).may_alias);
-  const ModuleEffects modules = [](const Node& node) { return NodeEffects{.writes = node.target() == "layer"}; };
+  const ModuleInfo modules{.effects = [](const Node& node) { return NodeEffects{.writes = node.target() == "layer"}; }};
   EXPECT_TRUE(effects_of(call, modules).writes);
   int written = 0;
   for_each_written(
@@ -342,7 +342,7 @@ TEST_F(Effects, OfModules) {
 }
 
 TEST_F(Effects, OfEachCallOfATarget) {
-  const auto each = [](Op op, const char* target, const ModuleEffects& modules = {}) {
+  const auto each = [](Op op, const char* target, const ModuleInfo& modules = {}) {
     const auto effects = effects_of_each(op, target, modules);
     return effects ? "each " + effects_text(*effects) : std::string("the call decides");
   };
@@ -355,7 +355,7 @@ TEST_F(Effects, OfEachCallOfATarget) {
   EXPECT_EQ(each(Op::call_function, "mine::unheard_of"), "the call decides");
   EXPECT_EQ(each(Op::call_method, "relu"), "the call decides");
   EXPECT_EQ(each(Op::call_module, "layer"), "each alias");
-  EXPECT_EQ(each(Op::call_module, "layer", [](const Node&) { return NodeEffects{}; }), "the call decides");
+  EXPECT_EQ(each(Op::call_module, "layer", {.effects = [](const Node&) { return NodeEffects{}; }}), "the call decides");
   EXPECT_EQ(each(Op::placeholder, "x"), "each ");
   EXPECT_EQ(each(Op::get_attr, "weight"), "each ");
   EXPECT_EQ(each(Op::output, "output"), "each ");

@@ -7,7 +7,7 @@
 #include <fxgraph/effects/tracked_effects.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/any_operators.h"
-#include "tests/support/module_effects.h"
+#include "tests/support/module_info.h"
 #include "tests/support/night.h"
 #include "tests/support/random.h"
 #include "tests/support/random_graph.h"
@@ -46,13 +46,13 @@ Graph graph_at(std::uint64_t seed) {
   return testing::random_graph(seed, options);
 }
 
-ModuleEffects modules_at(std::uint64_t seed) {
+ModuleInfo modules_at(std::uint64_t seed) {
   std::optional<NodeEffects> call;
   if (seed % 3 == 1) call = NodeEffects{.writes = true};
   const bool surely = seed % 2 == 0;
   if (seed % 3 == 2)
     call = NodeEffects{.random = true, .may_alias = true, .aliases = surely, .may_alias_state = !surely};
-  return testing::module_effects(call, seed % 5 == 3, seed % 5 == 4);
+  return testing::module_info(call, seed % 5 == 3, seed % 5 == 4);
 }
 
 std::string names_of(std::vector<const Node*> nodes) {
@@ -127,7 +127,7 @@ bool writes_or_may(const Graph& graph, const TrackedEffects& index) {
 TEST(TrackedEffects, ToldOfEachNodeItSaysWhatOneMadeAfterwardsSays) {
   for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
     const Graph whole = graph_at(seed);
-    const ModuleEffects modules = modules_at(seed);
+    const ModuleInfo modules = modules_at(seed);
     Graph graph;
     NodeMap<Node*> copies(whole, nullptr);
     TrackedEffects index(graph, modules);
@@ -189,7 +189,7 @@ TEST(TrackedEffects, ToldOfEveryEditItSaysWhatOneMadeAfterwardsSays) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     Graph graph = graph_at(seed);
     const Graph more = graph_at(seed + 7);
-    const ModuleEffects modules = modules_at(seed);
+    const ModuleInfo modules = modules_at(seed);
     TrackedEffects index(graph, modules);
     index.expect_writes();
     testing::Random random(seed);

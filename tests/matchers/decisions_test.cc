@@ -129,7 +129,7 @@ TEST(Modules, AreOfTheTypeThatIsKnown) {
         std::tuple("nn::Conv2d", "Conv2d", true), std::tuple("nn.Conv2d", "nn.Conv2d", true),
         std::tuple("nn.Conv2d", "nn", false), std::tuple("Conv2d", "nn.Conv2d", false)}) {
     FindOptions options;
-    options.module_type = [type = type](std::string_view) { return std::string(type); };
+    options.modules.type = [type = type](std::string_view) { return std::string(type); };
     EXPECT_EQ(found(graph, "call_module<" + std::string(wanted) + ">(v)", options).size(), fits ? 1u : 0u)
         << type << " " << wanted;
   }

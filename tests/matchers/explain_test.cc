@@ -118,7 +118,7 @@ TEST(NearMisses, TheModuleThatHasTheOperatorIsNamed) {
   FindOptions options;
   EXPECT_EQ(near_misses(graph, "aten::relu(x)", options),
             "0 places tried, 0 fit\nthe graph has no aten::relu; nobody looks into the modules net, own\n");
-  options.module_body = [&](std::string_view path) {
+  options.modules.body = [&](std::string_view path) {
     return path == "net" ? outer : path == "net.act" ? inner : nullptr;
   };
   EXPECT_EQ(near_misses(graph, "aten::relu(x)", options),
@@ -126,7 +126,7 @@ TEST(NearMisses, TheModuleThatHasTheOperatorIsNamed) {
             "call_module[net](…), or write modules out by inline_modules\n");
   EXPECT_EQ(near_misses(graph, "aten::tanh(x)", options),
             "0 places tried, 0 fit\nthe graph has no aten::tanh; nobody looks into the modules own\n");
-  options.module_type = [](std::string_view) { return "torch.nn.ReLU"; };
+  options.modules.type = [](std::string_view) { return "torch.nn.ReLU"; };
   EXPECT_THAT(near_misses(graph, "aten::relu(x)", options),
               ::testing::HasSubstr("the module net.act, a torch.nn.ReLU, has one"));
 }

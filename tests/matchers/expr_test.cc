@@ -109,7 +109,7 @@ TEST(Constants, OfModulesThatWriteTheirState) {
        {Case{{}, "bn.mean", 1}, Case{{.writes = true}, "bn.mean", 0}, Case{{.unknown = true}, "bn.mean", 0},
         Case{{.random = true}, "bn.mean", 1}, Case{{.writes = true}, "bn.var", 1}}) {
     FindOptions options;
-    options.modules.call = [&](const Node&) { return c.effects; };
+    options.modules.effects = [&](const Node&) { return c.effects; };
     options.modules.state = [&](Symbol module, const std::function<void(Symbol)>& visit) {
       if (module == "bn") visit(c.state);
     };
@@ -127,7 +127,7 @@ TEST(Constants, OfModulesThatDraw) {
   graph.output(graph.call_function("aten::add.Tensor", {graph.placeholder("x"), drawn}));
   for (const NodeEffects& effects : {NodeEffects{}, NodeEffects{.random = true}}) {
     FindOptions options;
-    options.modules.call = [&](const Node&) { return effects; };
+    options.modules.effects = [&](const Node&) { return effects; };
     EXPECT_EQ(find(graph, "aten::add.Tensor(x, w: constant)", options).size(), effects.random ? 0u : 1u);
   }
 }
@@ -298,8 +298,9 @@ TEST(Expr, FactsThatAreNotGivenAreAskedFor) {
             "invalid_argument: pattern: it says what tensors must be, and no shapes are known; give them as "
             "FindOptions::shapes");
   EXPECT_EQ(error("call_module<ReLU>(x)"),
-            "invalid_argument: pattern: it names types of modules, and none are known; give them as "
-            "FindOptions::module_type");
+            "invalid_argument: pattern: it names types of modules, and none are known; search the GraphModule, or give "
+            "them as "
+            "FindOptions::modules");
 }
 
 TEST(Expr, ConstantsEndAtWhatChanges) {

@@ -70,7 +70,7 @@ class Page {
   FindOptions options() const {
     FindOptions options;
     options.shapes = &shapes_;
-    options.module_type = [this](std::string_view path) -> std::string {
+    options.modules.type = [this](std::string_view path) -> std::string {
       for (const auto& [known, type] : types_) {
         if (known == path) return type;
       }

@@ -226,7 +226,7 @@ TEST(RecordedPatterns, TextsOnCallsOfAllKinds) {
     const Graph graph = testing::random_graph(seed, how);
     const Shapes shapes = testing::random_shapes(graph, seed);
     FindOptions options = options_at(seed, shapes);
-    options.module_type = [](std::string_view path) {
+    options.modules.type = [](std::string_view path) {
       return std::string(path == "head" ? "mine.Head" : "torch.nn.Conv2d");
     };
     std::string found;

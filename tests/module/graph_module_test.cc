@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
@@ -334,7 +334,7 @@ TEST(GraphModule, OfferesBodiesOfCxxModulesToRules) {
   EXPECT_EQ(gm.leaf("block.bn"), nullptr) << "training statistics are no body";
 }
 
-TEST(ModuleEffects, ComeFromBodiesAndModes) {
+TEST(ModuleInfo, ComeFromBodiesAndModes) {
   torch::nn::ReLU in_place(torch::nn::ReLUOptions(true));
   torch::nn::Dropout dropout;
   torch::nn::BatchNorm2d norm(3);
@@ -345,8 +345,8 @@ TEST(ModuleEffects, ComeFromBodiesAndModes) {
       parse_graph(
           "graph():\n%x = placeholder[target=x]\n%a = call_module[target=relu](args = (%x,))\n"
           "%b = call_module[target=dropout](args = (%a,))\n%c = call_module[target=norm](args = (%b,))\nreturn c"));
-  const ModuleEffects effects = module_effects(gm);
-  const auto of = [&](const char* name) { return effects(*gm.graph().find(name)); };
+  const ModuleInfo effects = module_info(gm);
+  const auto of = [&](const char* name) { return effects.effects(*gm.graph().find(name)); };
   EXPECT_TRUE(of("a").writes);
   EXPECT_FALSE(of("c").impure());
   gm.train();

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include <fxgraph/module/graph_module.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/run/value.h>
@@ -127,7 +127,7 @@ TEST(OwnCode, OfScriptsIsKnownByTheirOptions) {
       leaf->set_script(script, "forward");
       leaf->eval();
       const auto gm = program_of(leaf);
-      const NodeEffects effects = effects_of(*gm->graph().find("y"), module_effects(*gm));
+      const NodeEffects effects = effects_of(*gm->graph().find("y"), module_info(*gm));
       EXPECT_EQ(effects.writes || effects.unknown, c.writes) << c.type << " " << c.value << constant;
       EXPECT_EQ(effects.random, c.random) << c.type;
     }

@@ -5,7 +5,7 @@
 #include <torch/torch.h>
 
 #include <fxgraph/analysis/effects.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/rewriter/partition/inline_submodules.h>
 #include <fxgraph/rewriter/partition/pipeline_plan.h>
 #include <fxgraph/rewriter/partition/split_module.h>
@@ -131,7 +131,7 @@ TEST(HostileParts, FusedByPartitionsAndInlinedAgain) {
   std::size_t parts = 0;
   on_programs(400, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
     const auto before = program.build(), after = program.build();
-    const OrderEdges order = Effects(after->graph(), {.modules = module_effects(*after)}).order_edges();
+    const OrderEdges order = Effects(*after).order_edges();
     const auto by_chance = [seed](const Node& node) -> std::optional<std::string> {
       if (Random(seed + node.id() * 53).chance(75)) return std::nullopt;
       return "by chance";

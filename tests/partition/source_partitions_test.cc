@@ -102,7 +102,7 @@ TEST(SourcePartitions, test_module_partitioner_conv_relu_maxpool) {
     p = call_module[target=maxpool](%r)
     return p)");
   SourceOptions options;
-  options.module_type = [](std::string_view path) {
+  options.modules.type = [](std::string_view path) {
     return std::string(path.starts_with("conv") ? "torch.nn.Conv2d"
                        : path == "relu"         ? "torch.nn.ReLU"
                                                 : "torch.nn.MaxPool2d");
@@ -199,7 +199,7 @@ TEST(SourcePartitions, test_module_partitioner_linear_relu_linear_nn_module_stac
   Graph graph = graph_of("t = aten::t(%w)\nm = aten::matmul(%x, %t)\nr = aten::relu(%m)\nreturn r", "x w");
   for (const char* name : {"t", "m"}) graph.find(name)->meta().set(meta_key::kModuleStack, std::string("layer.0"));
   SourceOptions options;
-  options.module_type = [](std::string_view path) { return std::string(path == "layer.0" ? "Linear" : ""); };
+  options.modules.type = [](std::string_view path) { return std::string(path == "layer.0" ? "Linear" : ""); };
   ASSERT_EQ(source_partitions(graph, "Linear", options).size(), 1u);
   EXPECT_THAT(names(source_partitions(graph, "Linear", options)[0].nodes), ElementsAre("t", "m"));
   options.filter = [](const Node& node) { return node.name() != "t"; };

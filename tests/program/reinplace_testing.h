@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <fxgraph/module/graph_module.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/rewriter/program/reinplace.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include "tests/support/names.h"
@@ -30,7 +30,7 @@ inline Reinplaced reinplaced(Graph graph, const std::vector<TensorInfo>& inputs)
       std::make_shared<GraphModule>(graph.clone()), std::make_shared<GraphModule>(std::move(graph)), {}, {}, {}};
   ShapeProp prop(*result.after);
   const Shapes shapes = prop.propagate(inputs);
-  const ReinplaceReport report = reinplace(result.after->graph(), shapes, {.modules = module_effects(*result.after)});
+  const ReinplaceReport report = reinplace(*result.after, shapes);
   result.changed = names(report.changed);
   result.removed = report.removed;
   for (const auto& [node, why] : report.kept) result.kept[node->name()] = why;

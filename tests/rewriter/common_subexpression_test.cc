@@ -351,7 +351,7 @@ TEST(CommonSubexpression, AModuleAndAMethodOfOneNameStayTwo) {
   }
   graph.output(graph.call_function("aten::cat", {Argument::list(values)}));
   EXPECT_EQ(eliminate_common_subexpressions(graph), 1u) << "two calls of a module that nobody described stay two";
-  EXPECT_EQ(eliminate_common_subexpressions(graph, [](const Node&) { return NodeEffects(); }), 1u);
+  EXPECT_EQ(eliminate_common_subexpressions(graph, {.effects = [](const Node&) { return NodeEffects(); }}), 1u);
 }
 
 /// `many` calls of each of two equal values, in the order that `values` says, and their sum.

@@ -11,7 +11,7 @@
 #include "tests/support/any_operators.h"
 #include "tests/support/cut_rule.h"
 #include "tests/support/error_of.h"
-#include "tests/support/module_effects.h"
+#include "tests/support/module_info.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/random_pattern.h"
 #include "tests/support/record.h"
@@ -85,12 +85,12 @@ Graph graph_at(std::uint64_t seed, const std::vector<testing::OperatorForm>& for
   return testing::random_graph(seed, options);
 }
 
-ModuleEffects modules_at(std::uint64_t seed) {
+ModuleInfo modules_at(std::uint64_t seed) {
   std::optional<NodeEffects> call;
   if (seed % 5 == 1) call = NodeEffects{.writes = true};
   if (seed % 5 == 2) call = NodeEffects{.random = true, .may_alias = true, .may_alias_state = true};
   if (seed % 5 == 3) call = NodeEffects{};
-  return testing::module_effects(call, seed % 4 == 3, seed % 4 == 2);
+  return testing::module_info(call, seed % 4 == 3, seed % 4 == 2);
 }
 
 std::string told(const RewriteReport& report) {
@@ -161,7 +161,7 @@ TEST(CutRules, WhatTheChecksSay) {
       if (rule.pattern.size() == 0) continue;
       Graph graph = original.clone();
       ReplaceOptions options;
-      options.modules = modules_at(seed);
+      options.find.modules = modules_at(seed);
       options.allow_output_aliases = seed % 2 == 0;
       options.find.ignore_literals = seed % 7 == 0;
       Shapes shapes(graph);
@@ -203,7 +203,7 @@ TEST(CutRules, TogetherUntilNothingFits) {
       rules.add(std::move(made));
     }
     DriverOptions options;
-    options.modules = modules_at(seed);
+    options.find.modules = modules_at(seed);
     options.allow_output_aliases = true;
     options.max_rewrites = 30;
     Graph graph = original.clone();

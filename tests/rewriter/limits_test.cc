@@ -70,7 +70,7 @@ TEST(Limits, ModulesAreKnownByTheirType) {  // #139163
     c = call_module[target=act](%b)
     return c)");
   FindOptions options;
-  options.module_type = [](std::string_view path) {
+  options.modules.type = [](std::string_view path) {
     return std::string(path == "act" ? "torch.nn.ReLU" : "torch.nn.Linear");
   };
   EXPECT_EQ(find(graph, "call_module<Linear>(x)", options).size(), 2u);

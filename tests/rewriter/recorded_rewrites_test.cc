@@ -10,7 +10,7 @@
 #include <fxgraph/rewriter/replace_pattern.h>
 #include "tests/support/any_operators.h"
 #include "tests/support/error_of.h"
-#include "tests/support/module_effects.h"
+#include "tests/support/module_info.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/record.h"
 #include "tests/support/short_graph.h"
@@ -96,11 +96,11 @@ Graph graph_at(std::uint64_t seed) {
   return testing::random_graph(seed, options);
 }
 
-ModuleEffects modules_at(std::uint64_t seed) {
+ModuleInfo modules_at(std::uint64_t seed) {
   std::optional<NodeEffects> call;
   if (seed % 3 == 1) call = NodeEffects{.writes = true};
   if (seed % 3 == 2) call = NodeEffects{.random = true, .may_alias = true, .may_alias_state = true};
-  return testing::module_effects(call, seed % 4 == 3, false);
+  return testing::module_info(call, seed % 4 == 3, false);
 }
 
 std::string told(const RewriteReport& report) {
@@ -123,7 +123,7 @@ TEST(RecordedRewrites, OneRuleEach) {
     for (const Pair& pair : kPairs) {
       Graph graph = original.clone();
       ReplaceOptions options;
-      options.modules = modules_at(seed);
+      options.find.modules = modules_at(seed);
       options.allow_output_aliases = seed % 2 == 0;
       found += std::string(pair.pattern) + "\n";
       found += told(replace_pattern(graph, pair.pattern, pair.replacement, options));
@@ -159,7 +159,7 @@ TEST(RecordedRewrites, RulesTogether) {
   for (std::uint64_t seed = 1001; seed <= 1400; ++seed) {
     const Graph original = graph_at(seed);
     DriverOptions options;
-    options.modules = modules_at(seed);
+    options.find.modules = modules_at(seed);
     options.allow_output_aliases = seed % 2 == 0;
     if (seed % 7 == 0) options.max_rewrites = 1 + seed % 3;
     options.dry_run = seed % 11 == 0;

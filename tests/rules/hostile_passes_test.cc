@@ -6,7 +6,7 @@
 
 #include <fxgraph/analysis/legalize.h>
 #include <fxgraph/module/inline_modules.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/ops/normalize_args.h>
 #include <fxgraph/rewriter/common_subexpression.h>
@@ -63,11 +63,11 @@ bool print_and_read(GraphModule& module, const HostileProgram&) {
   return true;
 }
 
-bool legalized(GraphModule& module) { return legalize_graph(module.graph(), {.modules = module_effects(module)}) > 0; }
+bool legalized(GraphModule& module) { return legalize_graph(module) > 0; }
 
 /// Where nothing has an effect the order is free, so the reverse can be put right again; false where something has.
 bool turn_round(GraphModule& module) {
-  const ModuleEffects effects = module_effects(module);
+  const ModuleInfo effects = module_info(module);
   std::vector<Node*> calls;
   for (Node& node : module.graph().nodes()) {
     if (effects_of(node, effects).impure()) return false;
@@ -124,11 +124,11 @@ constexpr std::array<Form, 10> kForms = {{
     {"reinplace",
      [](GraphModule& module, const HostileProgram& program) {
        const Shapes shapes = shapes_of(module, program);
-       return !reinplace(module.graph(), shapes, {.modules = module_effects(module)}).changed.empty();
+       return !reinplace(module, shapes).changed.empty();
      }},
     {"common subexpressions and dead code",
      [](GraphModule& module, const HostileProgram&) {
-       const ModuleEffects effects = module_effects(module);
+       const ModuleInfo effects = module_info(module);
        return eliminate_common_subexpressions(module.graph(), effects) + eliminate_dead_code(module.graph(), effects) >
               0;
      }},

@@ -3,7 +3,7 @@
 // A pass, for its rewrites cannot test themselves: LibTorch divides by zero where the packing of a self-test's empty
 // tensors is asked for. The tests of the group `lowering` come back through it.
 #include <fxgraph/effects/effects_of.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/packed_checks.h>
@@ -144,7 +144,7 @@ PassResult unpack(RuleContext& program) {
   const RewriteReport done = rewrite_to_fixed_point(program.module, rules, {.shapes = &program.shapes});
   if (done.applied > 0) {
     drop_packed_assertions(program.module);
-    eliminate_dead_code(program.module.graph(), module_effects(program.module));  // packing for recurrent networks
+    eliminate_dead_code(program.module);  // packing for recurrent networks
   }
   const bool cut = program.module.micro_batches().size > 0;
   program.module.set_micro_batches({});

@@ -10,6 +10,7 @@
 //
 // Each step keeps all values, and the strides of all values that others see. Values that are written stay where they
 // are.
+#include <fxgraph/rewriter/program/passes.h>
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <algorithm>
@@ -17,9 +18,8 @@
 #include <unordered_set>
 
 #include <fxgraph/ir/node_map.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/rewriter/common_subexpression.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/weights.h>
@@ -99,9 +99,8 @@ class ChannelsLast {
     PassResult result;
     result.applied = moved_;
     if (moved_ == 0) return result;
-    const ModuleEffects effects = module_effects(program_.module);
-    eliminate_common_subexpressions(graph_, effects);
-    eliminate_dead_code(graph_, effects);
+    eliminate_common_subexpressions(program_.module);
+    eliminate_dead_code(program_.module);
     return result;
   }
 

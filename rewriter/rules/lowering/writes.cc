@@ -10,7 +10,7 @@
 
 #include <fxgraph/effects/in_place.h>
 #include <fxgraph/ir/node_map.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
@@ -33,7 +33,7 @@ class Writes {
   explicit Writes(RuleContext& program)
       : program_(program),
         graph_(program.module.graph()),
-        effects_(graph_, module_effects(program.module)),
+        effects_(graph_, module_info(program.module)),
         own_(graph_, false) {
     effects_.expect_writes();
   }

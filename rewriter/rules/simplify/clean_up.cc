@@ -1,9 +1,9 @@
 // Common subexpressions and dead code, as rules: what is computed twice or for nothing goes.
 #include <fxgraph/rewriter/rules/rules.h>
 
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/rewriter/common_subexpression.h>
+#include <fxgraph/rewriter/program/passes.h>
 
 namespace fx::rules::simplify_clean_up {
 
@@ -18,13 +18,13 @@ bool is_complex_sum(const RuleContext& program, const Node& node) {
 }
 
 PassResult common_subexpression(RuleContext& program) {
-  return {.applied = eliminate_common_subexpressions(program.module.graph(), module_effects(program.module),
+  return {.applied = eliminate_common_subexpressions(program.module,
                                                      [&](const Node& node) { return is_complex_sum(program, node); })};
 }
 
 PassResult dead_code(RuleContext& program) {
   GraphModule& module = program.module;
-  PassResult outcome{.applied = eliminate_dead_code(module.graph(), module_effects(module))};
+  PassResult outcome{.applied = eliminate_dead_code(module)};
   outcome.dropped = {{"node", outcome.applied},
                      {"module", module.delete_all_unused_submodules()},
                      {"tensor", module.delete_all_unused_attributes()}};

@@ -12,7 +12,7 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/interpreter.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/type_conditions.h>
@@ -213,7 +213,7 @@ PassResult literal_operands(RuleContext& program) { return LiteralOperands(progr
 PassResult fold_constants(RuleContext& program) {
   const at::NoGradGuard no_grad;
   PassResult outcome = ConstantFolding(program).run();
-  if (outcome.applied) eliminate_dead_code(program.module.graph(), module_effects(program.module));
+  if (outcome.applied) eliminate_dead_code(program.module);
   return outcome;
 }
 

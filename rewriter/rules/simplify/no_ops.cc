@@ -2,7 +2,7 @@
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <fxgraph/analysis/no_ops.h>
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 
@@ -55,7 +55,7 @@ bool returns_input(const LeafModule& leaf) {
 PassResult identity_modules(RuleContext& program) {
   PassResult outcome;
   Graph& graph = program.module.graph();
-  const ModuleEffects effects = module_effects(program.module);
+  const ModuleInfo effects = module_info(program.module);
   for (Node& node : graph.nodes()) {
     if (!node.is(Op::call_module) || node.args().empty()) continue;
     const auto leaf = program.module.leaf(path_of(node));

@@ -11,8 +11,7 @@
 #include <fxgraph/cli/torch/measures.h>
 #include <fxgraph/module/code.h>
 #include <fxgraph/module/graph_module.h>
-#include <fxgraph/module/inline_modules.h>
-#include <fxgraph/rewriter/partition/stage_costs.h>
+#include <fxgraph/module/module_info.h>
 
 namespace fx::cli {
 
@@ -22,15 +21,8 @@ class TorchModel : public Model {
   /// `form`: what it came as.
   explicit TorchModel(std::shared_ptr<GraphModule> module, Form form) : module_(std::move(module)), form_(form) {}
   Graph& graph() override { return module_->graph(); }
-  ModuleEffects module_effects() override;
-  std::function<std::string(std::string_view)> module_types() override {
-    return [module = module_](std::string_view path) { return module->module_type(std::string(path)); };
-  }
-  std::function<std::shared_ptr<const Graph>(std::string_view)> module_bodies() override {
-    return [module = module_](std::string_view path) { return module_body(module->find_submodule(std::string(path))); };
-  }
+  ModuleInfo modules() override { return module_info(*module_); }
   std::vector<AttributeInfo> attributes() override;
-  CostOptions cost_options() override { return module_costs(*module_); }
   std::string code(Language language) override { return fx::code(*module_, language); }
   Shapes propagate_shapes(const InputOptions& inputs) override;
   std::vector<VaryingSize> varying_sizes(const std::vector<TensorInfo>& inputs) override;

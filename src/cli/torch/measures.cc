@@ -28,7 +28,7 @@ ParameterCount count_parameters(const GraphModule& module) {
 }
 
 Measures measure(const GraphModule& module, const Shapes& shapes) {
-  const Cost cost(module.graph(), shapes, module_costs(module));
+  const Cost cost(module, shapes);
   const Liveness live(module.graph(), shapes);
   return {cost.total().macs, static_cast<double>(live.peak().bytes)};
 }

@@ -16,7 +16,6 @@
 #include <fxgraph/export/load.h>
 #include <fxgraph/export/save.h>
 
-#include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/profile.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/program/verify.h>
@@ -59,8 +58,6 @@ void TorchBackend::prepare_machine(int threads) {
 std::string TorchBackend::describe(const std::exception& error) {
   return dynamic_cast<const Error*>(&error) ? error.what() : first_line(error);
 }
-
-ModuleEffects TorchModel::module_effects() { return fx::module_effects(*module_); }
 
 std::vector<AttributeInfo> TorchModel::attributes() {
   std::vector<AttributeInfo> found;

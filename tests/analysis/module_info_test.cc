@@ -6,14 +6,14 @@
 
 #include <fxgraph/analysis/effects.h>
 
-namespace fx::module_effects_test {
+namespace fx::module_info_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 
-TEST(ModuleEffects, ModulesThatWriteTheirState) {
+TEST(ModuleInfo, ModulesThatWriteTheirState) {
   Graph graph;
   Node& x = graph.placeholder("x");
   Node& mean = graph.get_attr("block.bn.running_mean");
@@ -22,14 +22,15 @@ TEST(ModuleEffects, ModulesThatWriteTheirState) {
   Node& again = graph.get_attr("block.bn.running_mean");
   Node& sum = graph.call_function("aten::add.Tensor", {again, other});
   graph.output(Argument::tuple({bn, sum}));
-  const auto trains = [](const Node& call) { return NodeEffects{.writes = call.target() == "block.bn"}; };
+  const ModuleInfo trains{
+      .effects = [](const Node& call) { return NodeEffects{.writes = call.target() == "block.bn"}; }};
   const Effects effects(graph, {.modules = trains});
   EXPECT_TRUE(effects.writes(bn));
   EXPECT_EQ(effects.write_between(mean, mean, sum), &bn);
   EXPECT_EQ(effects.write_between(other, other, sum), nullptr);
   EXPECT_TRUE(Effects(graph).written_sets(bn).empty());
   // Where the program says what the module holds, that is written, whatever its path.
-  ModuleEffects says = trains;
+  ModuleInfo says = trains;
   says.state = [](Symbol, const auto& visit) { visit(Symbol("block.conv.weight")); };
   const Effects said(graph, {.modules = says});
   EXPECT_EQ(said.write_between(mean, mean, sum), nullptr);
@@ -37,7 +38,7 @@ TEST(ModuleEffects, ModulesThatWriteTheirState) {
 }
 
 // A module reads the tensors that it holds, though no edge says so.
-TEST(ModuleEffects, ModulesReadTheirState) {
+TEST(ModuleInfo, ModulesReadTheirState) {
   for (const bool says_state : {true, false}) {
     Graph graph;
     Node& x = graph.placeholder("x");
@@ -47,7 +48,7 @@ TEST(ModuleEffects, ModulesReadTheirState) {
     Node& after = graph.call_module("layer", {x});
     Node& other = graph.call_module("other", {x});
     graph.output(Argument::tuple({before, after, other}));
-    ModuleEffects modules = [](const Node&) { return NodeEffects{}; };
+    ModuleInfo modules{.effects = [](const Node&) { return NodeEffects{}; }};
     if (says_state) {
       modules.state = [](Symbol module, const auto& visit) {
         if (module == "layer") visit(Symbol("layer.weight"));
@@ -70,13 +71,13 @@ TEST(ModuleEffects, ModulesReadTheirState) {
 }
 
 // A module may return a tensor that it holds, as GraphModules do.
-TEST(ModuleEffects, ModulesThatReturnTheirState) {
+TEST(ModuleInfo, ModulesThatReturnTheirState) {
   Graph graph;
   Node& x = graph.placeholder("x");
   Node& weight = graph.get_attr("weight");
   Node& made = graph.call_module("layer", {x});
   graph.output(Argument::tuple({weight, made}));
-  ModuleEffects modules = [](const Node&) { return NodeEffects{.may_alias = true, .may_alias_state = true}; };
+  ModuleInfo modules{.effects = [](const Node&) { return NodeEffects{.may_alias = true, .may_alias_state = true}; }};
   modules.state = [](Symbol, const auto& visit) { visit(Symbol("weight")); };
   const Effects effects(graph, {.modules = modules});
   EXPECT_TRUE(effects.may_alias(weight, made));
@@ -84,7 +85,7 @@ TEST(ModuleEffects, ModulesThatReturnTheirState) {
 }
 
 // Graphs that a call runs may be called as modules, too: what one writes the other reads.
-TEST(ModuleEffects, GraphsThatCallsRunHoldTensors) {
+TEST(ModuleInfo, GraphsThatCallsRunHoldTensors) {
   Graph graph;
   Node& x = graph.placeholder("x");
   Node& body = graph.get_attr("body");
@@ -93,7 +94,7 @@ TEST(ModuleEffects, GraphsThatCallsRunHoldTensors) {
   Node& weight = graph.get_attr("body.weight");
   Node& read = graph.call_function("aten::neg", {weight});
   graph.output(Argument::tuple({runs, made, read}));
-  ModuleEffects modules = [](const Node&) { return NodeEffects{}; };
+  ModuleInfo modules{.effects = [](const Node&) { return NodeEffects{}; }};
   modules.state = [](Symbol module, const auto& visit) {
     if (module == "body") visit(Symbol("body.weight"));
   };
@@ -105,4 +106,4 @@ TEST(ModuleEffects, GraphsThatCallsRunHoldTensors) {
   EXPECT_THAT(effects.readers(runs), IsSupersetOf({&made, &read}));
 }
 
-}  // namespace fx::module_effects_test
+}  // namespace fx::module_info_test

@@ -1,19 +1,22 @@
-#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/module_info.h>
 
 #include <torch/csrc/jit/api/module.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <sstream>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include <fxgraph/analysis/effects.h>
 #include <fxgraph/effects/tracked_effects.h>
+#include <fxgraph/module/inline_modules.h>
+#include <fxgraph/module/module_costs.h>
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/ops/python_symbols.h>
 
 namespace fx {
@@ -27,9 +30,11 @@ void merge(NodeEffects& into, const NodeEffects& more) {
   into.restructures |= more.restructures;
 }
 
-const std::string& type_of(const torch::nn::Module& module) {
+/// The row of the module's type, or, of a leaf, of that type of torch.nn; else null.
+const ModuleType* row_of(const torch::nn::Module& module) {
   const auto* leaf = dynamic_cast<const LeafModule*>(&module);
-  return leaf ? leaf->qualified_name() : module.name();
+  if (!leaf) return find_module_type(module);
+  return leaf->qualified_name().starts_with("torch.nn.") ? find_module_type(leaf->qualified_name()) : nullptr;
 }
 
 bool is_of_torch(const torch::nn::Module& module) {
@@ -38,22 +43,30 @@ bool is_of_torch(const torch::nn::Module& module) {
   return module.name().starts_with("torch::nn::");
 }
 
-/// Whether `test` holds of the module and of those in it; a leaf is asked for itself.
-template <typename Test>
-bool holds_of_all(const torch::nn::Module& root, const Test& test) {
-  if (dynamic_cast<const LeafModule*>(&root)) return test(root);
-  return std::ranges::all_of(root.modules(), [&](const auto& module) { return test(*module); });
+/// Whether training may make another of it than evaluation; of scripts nobody knows.
+bool trains(const torch::nn::Module& module) {
+  const ModuleType* row = find_module_type(module);
+  return module.is_training() && !(row && row->follows_mode && !row->follows_mode(module));
 }
 
-/// Whether the option of a module without a body is there and not off. Modules of C++ say so where they are printed: it
-/// is no tensor, and each type has its own. Scripts have it among their attributes or constants; one that has lost it
-/// is of no type that has none.
+/// Asks the module and those in it; a leaf for itself.
+template <typename Ask>
+void ask_each(const torch::nn::Module& root, const Ask& ask) {
+  ask(root);
+  if (dynamic_cast<const LeafModule*>(&root)) return;
+  for (const auto& module : root.modules(/*include_self=*/false)) ask(*module);
+}
+
+/// Whether the option of a module is there and not off. Scripts have it among their attributes or constants, modules of
+/// C++ among what they are made with.
 bool is_on(const torch::nn::Module& module, const std::string& option) {
   const auto* leaf = dynamic_cast<const LeafModule*>(&module);
   if (!leaf) {
-    std::ostringstream text;
-    module.pretty_print(text);
-    return text.str().find(option + (option == "inplace" ? "=true" : "=")) != std::string::npos;
+    const ModuleType* row = find_module_type(module);
+    const auto parameters = row && row->hyper_parameters ? row->hyper_parameters(module) : std::nullopt;
+    return parameters && std::ranges::any_of(*parameters, [&](const HyperParameter& parameter) {
+             return parameter.name == option && !parameter.value.is_none() && parameter.value != Argument(false);
+           });
   }
   const auto is_set = [](const c10::IValue& value) { return !value.isNone() && !(value.isBool() && !value.toBool()); };
   if (leaf->script()) {
@@ -61,39 +74,13 @@ bool is_on(const torch::nn::Module& module, const std::string& option) {
     const auto constant = leaf->script()->type()->findConstantSlot(option);
     if (constant) return is_set(leaf->script()->type()->getConstant(*constant));
   }
+  // One that has lost it is of no type that has none.
   return option == "max_norm" && leaf->qualified_name().find("Embedding") != std::string::npos;
-}
-
-/// Where samples are taken is drawn in evaluation too.
-bool draws_in_evaluation(const torch::nn::Module& root) {
-  const auto modules = root.modules(/*include_self=*/false);
-  const auto draws = [](const torch::nn::Module& module) {
-    return type_of(module).find("FractionalMaxPool") != std::string::npos;
-  };
-  return draws(root) || std::ranges::any_of(modules, [&](const auto& module) { return draws(*module); });
-}
-
-/// InstanceNorm writes its running statistics also in evaluation, each the mean of copies of itself, and rounds.
-/// Embeddings with a largest norm scale the rows of their weight that they look up.
-bool writes_in_evaluation(const torch::nn::Module& module) {
-  if (is_on(module, "max_norm")) return true;
-  if (type_of(module).find("InstanceNorm") == std::string::npos) return false;
-  const auto buffers = module.named_buffers(/*recurse=*/false);
-  const torch::Tensor* mean = buffers.find("running_mean");
-  return mean && mean->defined();
-}
-
-/// LibTorch's own modules do, Sequential as far as what it holds does.
-bool keeps_nothing_in_evaluation(const torch::nn::Module& root) {
-  const auto does = [](const torch::nn::Module& module) {
-    return !module.is_training() && is_of_torch(module) && !writes_in_evaluation(module);
-  };
-  return holds_of_all(root, does);
 }
 
 /// A write to a value that the body itself made is nobody's business; what it returns may be what it was given, or a
 /// view of it: Identity, Flatten, Dropout in evaluation mode.
-NodeEffects effects_of_body(const Graph& body, const ModuleEffects& modules) {
+NodeEffects effects_of_body(const Graph& body, const ModuleInfo& modules) {
   NodeEffects all;
   const Effects effects(body, {.modules = modules});
   const internal::TrackedEffects origins(body, modules);
@@ -125,20 +112,28 @@ NodeEffects effects_of_body(const Graph& body, const ModuleEffects& modules) {
   return all;
 }
 
+/// Of a module without a body, by its type and those of what it holds: LibTorch's own write to what they are given as
+/// their options say, scale the rows of an embedding that they look up, and return none of their tensors; of those of
+/// others nobody knows what they do, but by their rows.
+NodeEffects effects_of_type(const torch::nn::Module& root) {
+  NodeEffects all{.may_alias = true};
+  if (const ModuleType* row = row_of(root); row && row->effects && !is_of_torch(root)) return row->effects(root);
+  ask_each(root, [&](const torch::nn::Module& module) {
+    const ModuleType* row = row_of(module);
+    if (row && row->effects) merge(all, row->effects(module));
+    all.writes |= is_on(module, "inplace");
+    all.unknown |= trains(module) || !is_of_torch(module) || is_on(module, "max_norm");
+    all.may_alias_state |= !is_of_torch(module);
+  });
+  return all;
+}
+
 NodeEffects effects_of_module(const GraphModule& module, const std::string& path) {
   const auto called = module.find_submodule(path);
   if (const auto* nested = dynamic_cast<const GraphModule*>(called.get()))
-    return effects_of_body(nested->graph(), module_effects(*nested));
+    return effects_of_body(nested->graph(), module_info(*nested));
   if (const auto leaf = module.leaf(path); leaf && leaf->body()) return effects_of_body(*leaf->body(), {});
-  NodeEffects effects;
-  effects.may_alias = true;
-  // LibTorch's own modules return none of their tensors.
-  effects.may_alias_state = called && !holds_of_all(*called, is_of_torch);
-  // A module without a body may write to what it is given; of those of others nobody knows what they do.
-  effects.unknown = called && !keeps_nothing_in_evaluation(*called);
-  effects.writes = called && is_on(*called, "inplace");
-  effects.random = called && draws_in_evaluation(*called);
-  return effects;
+  return called ? effects_of_type(*called) : NodeEffects{.may_alias = true};
 }
 
 /// What calls of modules do, worked out once for each module that is called.
@@ -211,14 +206,29 @@ class Storages {
 
 }  // namespace
 
-ModuleEffects module_effects(const GraphModule& module) {
+ModuleInfo module_info(const GraphModule& module) {
   const auto table = std::make_shared<ModuleTable>(module);
   const auto storages = std::make_shared<Storages>(module);
-  ModuleEffects effects;
-  effects.call = [table](const Node& call) { return table->effects(call.target()); };
-  effects.storage = [storages](Symbol path) { return storages->of(path); };
-  effects.state = [storages](Symbol path, const std::function<void(Symbol)>& visit) { storages->visit(path, visit); };
-  return effects;
+  return {.effects = [table](const Node& call) { return table->effects(call.target()); },
+          .storage = [storages](Symbol path) { return storages->of(path); },
+          .state = [storages](Symbol path, const std::function<void(Symbol)>& visit) { storages->visit(path, visit); },
+          .type = [&module](std::string_view path) { return module.module_type(std::string(path)); },
+          .body = [&module](std::string_view path) { return module_body(module.find_submodule(std::string(path))); },
+          .cost = [&module](const Node& call) { return internal::cost_of_module(module, call.target().str()); }};
 }
+
+std::size_t eliminate_dead_code(GraphModule& module) {
+  return eliminate_dead_code(module.graph(), module_info(module));
+}
+std::size_t legalize_graph(GraphModule& module) {
+  return legalize_graph(module.graph(), {.modules = module_info(module)});
+}
+std::string get_node_target(const GraphModule& module, const Node& node) {
+  return get_node_target(node, module_info(module));
+}
+std::vector<OperatorCount> count_operators(const GraphModule& module) {
+  return count_operators(module.graph(), module_info(module));
+}
+std::string operator_table(const GraphModule& module) { return operator_table(module.graph(), module_info(module)); }
 
 }  // namespace fx
