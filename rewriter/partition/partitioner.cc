@@ -14,8 +14,8 @@
 #include <fxgraph/ir/graph_order.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/element.h>
-#include <fxgraph/rewriter/partition/fusion_groups.h>
 #include <fxgraph/rewriter/partition/partition_groups.h>
+#include <fxgraph/rewriter/partition/tied_calls.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -90,23 +90,23 @@ class Partitioner {
       if (why) reject(node, *why);
       colours[node] = why ? kOutside : colour_of(node);
     }
-    std::optional<FusionGroups> fused;
+    std::optional<TiedCalls> tied;
     if (options_.crosses) {
-      fused.emplace(graph_, options_, colours, element_of);
-      for (const auto& [node, why] : fused->refused()) {
+      tied.emplace(graph_, options_, colours, element_of);
+      for (const auto& [node, why] : tied->refused()) {
         colours[*node] = kOutside;
         reject(*node, why);
       }
     }
-    make_groups(colours, element_of, fused ? &*fused : nullptr);
+    make_groups(colours, element_of, tied ? &*tied : nullptr);
     for (const auto& [a, b] : options_.keep_apart) add_rivals(*a, *b);
   }
 
-  void make_groups(const NodeMap<std::uint32_t>& colours, const NodeMap<Node*>& element_of, const FusionGroups* fused) {
+  void make_groups(const NodeMap<std::uint32_t>& colours, const NodeMap<Node*>& element_of, const TiedCalls* tied) {
     std::map<std::uint32_t, Group> made;  // by number of the fusion group
     for (Node& node : const_cast<Graph&>(graph_).nodes()) {
       if (!node.is_callable()) continue;
-      const std::uint32_t together = fused ? fused->of(node) : 0;
+      const std::uint32_t together = tied ? tied->of(node) : 0;
       if (const auto known = made.find(together); together && known != made.end()) {
         groups_.add_to(known->second, node);
       } else if (element_of[node] && !together) {

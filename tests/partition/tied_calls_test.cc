@@ -16,7 +16,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/short_graph.h"
 
-namespace fx::fusion_groups_test {
+namespace fx::tied_calls_test {
 
 using testing::graph_of;
 using ::testing::HasSubstr;
@@ -114,7 +114,7 @@ void expect_no_circle(const Graph& graph, const Partitioning& parts, std::uint64
     ASSERT_TRUE(!is_call(node) || done.contains(&node)) << seed << " %" << node.name();
 }
 
-TEST(FusionGroups, KeepValuesInsideOnRandomGraphs) {
+TEST(TiedCalls, KeepValuesInsideOnRandomGraphs) {
   std::size_t inside = 0, refused = 0, more = 0;
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     Random random(seed);
@@ -160,7 +160,7 @@ TEST(FusionGroups, KeepValuesInsideOnRandomGraphs) {
   EXPECT_GT(more, 0u);
 }
 
-TEST(FusionGroups, SayWhyCallsAreLeftOut) {
+TEST(TiedCalls, SayWhyCallsAreLeftOut) {
   const Graph graph = graph_of(R"(
     n = aten::size(%x, 0)
     a = aten::view(%x, [%n])
@@ -198,7 +198,7 @@ TEST(FusionGroups, SayWhyCallsAreLeftOut) {
 }
 
 // FX's example: tensors alone go in and out, or the calls stay.
-TEST(FusionGroups, BackEndsMayAskForTensorsAlone) {
+TEST(TiedCalls, BackEndsMayAskForTensorsAlone) {
   const auto gm = std::make_shared<GraphModule>(parse_graph(R"(graph():
     %x = placeholder[target=x]
     %n = call_function[target=aten::size.int](args = (%x, 0))
@@ -223,7 +223,7 @@ TEST(FusionGroups, BackEndsMayAskForTensorsAlone) {
               HasSubstr("tensors_only needs example inputs"));
 }
 
-TEST(FusionGroups, CostIsLinear) {
+TEST(TiedCalls, CostIsLinear) {
   const auto cost = [](std::size_t nodes) {
     const Graph graph = testing::random_graph(5, testing::random_options(5, nodes));
     const std::function<bool(const Node&)> crosses = [](const Node& value) { return value.id() % 13 != 0; };
@@ -236,4 +236,4 @@ TEST(FusionGroups, CostIsLinear) {
   EXPECT_LT(cost(100'000), 11 * cost(10'000));
 }
 
-}  // namespace fx::fusion_groups_test
+}  // namespace fx::tied_calls_test

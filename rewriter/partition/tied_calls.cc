@@ -1,6 +1,6 @@
 // Ties make classes (union-find). With each class as one vertex, ways that leave a class and come back are circles: the
 // strongly connected components (Boost.Graph) are the groups.
-#include <fxgraph/rewriter/partition/fusion_groups.h>
+#include <fxgraph/rewriter/partition/tied_calls.h>
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/strong_components.hpp>
@@ -8,8 +8,8 @@
 
 namespace fx {
 
-FusionGroups::FusionGroups(const Graph& graph, const PartitionOptions& options, const NodeMap<std::uint32_t>& colour,
-                           const NodeMap<Node*>& element_of)
+TiedCalls::TiedCalls(const Graph& graph, const PartitionOptions& options, const NodeMap<std::uint32_t>& colour,
+                     const NodeMap<Node*>& element_of)
     : graph_(graph), options_(options), element_of_(element_of), place_(graph, 0), group_(graph, 0) {
   for (Node& node : const_cast<Graph&>(graph).nodes()) {
     if (!node.is_callable()) continue;
@@ -27,12 +27,12 @@ FusionGroups::FusionGroups(const Graph& graph, const PartitionOptions& options, 
   join_what_is_between();
 }
 
-FusionGroups::Place FusionGroups::find(Place place) {
+TiedCalls::Place TiedCalls::find(Place place) {
   while (parent_[place] != place) place = parent_[place] = parent_[parent_[place]];
   return place;
 }
 
-void FusionGroups::unite(const Node& a, const Node& b) {
+void TiedCalls::unite(const Node& a, const Node& b) {
   const Place x = find(place_[a]), y = find(place_[b]);
   if (x == y) return;
   const Place head = std::min(x, y), other = std::max(x, y);
@@ -41,7 +41,7 @@ void FusionGroups::unite(const Node& a, const Node& b) {
   if (!inside_[head]) inside_[head] = inside_[other];
 }
 
-void FusionGroups::tie() {
+void TiedCalls::tie() {
   for (const Node* call : calls_) {
     if (element_of_[*call]) unite(*call, *element_of_[*call]);
   }
@@ -59,7 +59,7 @@ void FusionGroups::tie() {
 }
 
 // Its calls are by themselves again, but for elements of tuples, and in no partition.
-void FusionGroups::refuse(Place head, const std::string& why) {
+void TiedCalls::refuse(Place head, const std::string& why) {
   fused_[head] = false;
   for (const Place place : members_[head]) {
     if (colour_of(place)) refused_.emplace_back(calls_[place], why);
@@ -67,7 +67,7 @@ void FusionGroups::refuse(Place head, const std::string& why) {
   }
 }
 
-void FusionGroups::refuse_broken() {
+void TiedCalls::refuse_broken() {
   for (const Node* call : calls_) {
     const Place head = find(place_[*call]);
     if (!fused_[head] || options_.crosses(*call)) continue;
@@ -96,7 +96,7 @@ void FusionGroups::refuse_broken() {
 }
 
 // By head of a class, the number of the circle that it is on.
-std::vector<FusionGroups::Place> FusionGroups::circles() {
+std::vector<TiedCalls::Place> TiedCalls::circles() {
   boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS> ways(calls_.size());
   const auto vertex = [&](const Node& node) {
     // A class that was refused is calls again.
@@ -119,7 +119,7 @@ std::vector<FusionGroups::Place> FusionGroups::circles() {
   return circle;
 }
 
-void FusionGroups::join_what_is_between() {
+void TiedCalls::join_what_is_between() {
   const std::vector<Place> circle = circles();
   std::vector<std::vector<Place>> on(calls_.size());
   for (Place place = 0; place < calls_.size(); ++place) on[circle[place]].push_back(place);

@@ -17,12 +17,12 @@
 
 namespace fx {
 
-class FusionGroups {
+class TiedCalls {
  public:
   /// `colour`: of each call, 0 for one that is in no partition. `element_of`: what makes the tuple that a call takes an
   /// element of, when the two stay together anyway; else null.
-  FusionGroups(const Graph& graph, const PartitionOptions& options, const NodeMap<std::uint32_t>& colour,
-               const NodeMap<Node*>& element_of);
+  TiedCalls(const Graph& graph, const PartitionOptions& options, const NodeMap<std::uint32_t>& colour,
+            const NodeMap<Node*>& element_of);
 
   /// Calls of one number stay together; 0: by itself.
   std::uint32_t of(const Node& node) const { return group_[node]; }
