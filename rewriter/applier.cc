@@ -99,10 +99,31 @@ void Applier::trust_named(const Site& site) {
     if (!effects_.of(*node).unknown || runs_graphs(*node) || !is_named(site, *node)) continue;
     trust(*node);
     effects_.changed(*node);
+    named_.push_back(node);
+  }
+}
+
+/// Where the match was refused, and of what went with it, nothing is noted.
+void Applier::forget_named(bool refused) {
+  for (Node* node : std::exchange(named_, {})) {
+    if (!refused && !node->is_erased()) continue;
+    node->meta().erase(meta_key::kTrusted);
+    if (refused) effects_.changed(*node);
   }
 }
 
 ApplyResult Applier::apply(Match& match, const std::function<bool(const Match&)>& accepts) {
+  try {
+    const ApplyResult result = try_to_apply(match, accepts);
+    if (!named_.empty()) forget_named(result != ApplyResult::applied);
+    return result;
+  } catch (...) {
+    forget_named(true);
+    throw;
+  }
+}
+
+ApplyResult Applier::try_to_apply(Match& match, const std::function<bool(const Match&)>& accepts) {
   made_.clear();
   results_.clear();
   bool changed = false;

@@ -43,7 +43,9 @@ class Applier {
   Verdict update(Match& match, bool& changed);
   bool is_made(const Node* node) const;
   Verdict check(Site& site) const;
+  ApplyResult try_to_apply(Match& match, const std::function<bool(const Match&)>& accepts);
   void trust_named(const Site& site);
+  void forget_named(bool refused);
   void build(const Site& site);
   Verdict check_function(const Site& site) const;
   Verdict check_built(const Site& site);
@@ -62,6 +64,7 @@ class Applier {
   bool allow_output_aliases_;
   Shapes* shapes_;
   Objection objection_;
+  std::vector<Node*> named_;  // trusted for the last match
   std::vector<Node*> made_;
   std::vector<Argument> results_;
 };

@@ -255,4 +255,29 @@ TEST(Replacements, OneValueReturnedTwiceIsReplacedByOne) {
   }
 }
 
+// What a pattern names is taken at its author's word where it is rewritten, and nowhere else.
+TEST(Replacements, RefusedOnesLeaveNoNoteAtTheirMatch) {
+  const auto trusted = [](const Graph& graph) {
+    return std::ranges::count_if(graph.nodes(), [](const Node& node) {
+      return node.find_meta() && node.find_meta()->get<bool>(meta_key::kTrusted);
+    });
+  };
+  const Pattern pattern("aten::relu(mylib::nobody_knows(x))");
+  const Graph graph = graph_of("a = mylib::nobody_knows(%x)\nr = aten::relu(%a)\nn = aten::neg(%r)\nreturn n");
+  Graph dry = graph.clone();
+  EXPECT_EQ(replace_pattern(dry, pattern, "mylib::other(x)", {.dry_run = true}).applied, 1u);
+  EXPECT_EQ(trusted(dry), 0);
+  EXPECT_EQ(print_graph(dry), print_graph(graph));
+  Graph kept = graph_of("a = mylib::nobody_knows(%x)\nr = aten::relu(%a)\nreturn (r, r)");
+  EXPECT_EQ(replace_pattern(kept, pattern, "x").applied, 0u);  // the caller would get the input
+  EXPECT_EQ(trusted(kept), 0);
+  Graph thrown = graph.clone();
+  const Replacement throws([](const Match&, Rewriter&) -> std::vector<Argument> { throw std::runtime_error("no"); });
+  EXPECT_THROW(replace_pattern(thrown, pattern, throws), std::runtime_error);
+  EXPECT_EQ(trusted(thrown), 0);
+  Graph applied = graph.clone();
+  EXPECT_EQ(replace_pattern(applied, pattern, "mylib::other(x)").applied, 1u);
+  EXPECT_EQ(trusted(applied), 1) << "what was made";
+}
+
 }  // namespace fx::replacements_test
