@@ -14,12 +14,6 @@ namespace {
 
 using Base = SchemaType::Base;
 
-constexpr ArgumentType kTensor{Base::tensor};
-constexpr ArgumentType kInt{Base::integer};
-constexpr ArgumentType kFloat{Base::floating};
-constexpr ArgumentType kBool{Base::boolean};
-constexpr ArgumentType kIntList{Base::integer, true};
-
 ArgumentType element_of(ArgumentType kind) {
   kind.list = false;
   return kind;
@@ -35,9 +29,9 @@ class Inference {
   ArgumentType argument(const Argument& value) {
     switch (value.kind()) {
       case ArgumentKind::node: return node(value.node());
-      case ArgumentKind::boolean: return kBool;
-      case ArgumentKind::integer: return kInt;
-      case ArgumentKind::floating: return kFloat;
+      case ArgumentKind::boolean: return kBoolType;
+      case ArgumentKind::integer: return kIntType;
+      case ArgumentKind::floating: return kFloatType;
       case ArgumentKind::complex: return {Base::complex};
       case ArgumentKind::string: return {Base::string};
       case ArgumentKind::dtype: return {Base::dtype};
@@ -136,7 +130,7 @@ class Inference {
     const ArgumentType* kind = method_type(node.target().view());
     if (!kind) return common_result(node);
     const bool all_dimensions = node.args().size() + node.kwargs().size() == 1;
-    return all_dimensions && (node.target() == "size" || node.target() == "stride") ? kIntList : *kind;
+    return all_dimensions && (node.target() == "size" || node.target() == "stride") ? kIntListType : *kind;
   }
 
   // `aten::size` with one argument: by their number alone, since the arguments' kinds would lead back through the
@@ -167,7 +161,7 @@ class Inference {
   ArgumentType item(const Node& node) {
     const ArgumentType base = argument(node.args()[0]);
     if (base.base == Base::other) return kUnknownType;
-    if (!base.list) return base.base == Base::tensor ? kTensor : kUnknownType;
+    if (!base.list) return base.base == Base::tensor ? kTensorType : kUnknownType;
     return node.args()[1].is_slice() ? base : element_of(base);
   }
 
@@ -175,20 +169,20 @@ class Inference {
     ArgumentType result = of_ints;
     for (const Argument& operand : node.args()) {
       const ArgumentType kind = argument(operand);
-      if (kind == kTensor) return kTensor;
+      if (kind == kTensorType) return kTensorType;
       if (!is_number_type(kind)) return kUnknownType;
-      if (of_ints == kInt && kind.base != Base::integer && kind.base != Base::boolean) result = kind;
+      if (of_ints == kIntType && kind.base != Base::integer && kind.base != Base::boolean) result = kind;
     }
-    if (result == kInt && node.args().size() == 2 && node.target().view().ends_with("pow"))
+    if (result == kIntType && node.args().size() == 2 && node.target().view().ends_with("pow"))
       return power(node.args()[1]);
     return node.args().empty() ? kUnknownType : result;
   }
 
   // Of two ints: an int where the exponent is not negative, else a float.
   static ArgumentType power(const Argument& exponent) {
-    if (exponent.is_bool()) return kInt;
+    if (exponent.is_bool()) return kIntType;
     if (!exponent.is_int()) return {Base::scalar};
-    return exponent.as_int() < 0 ? kFloat : kInt;
+    return exponent.as_int() < 0 ? kFloatType : kIntType;
   }
 
   FlatMap<ArgumentType> known_;  // of nodes that hang on their inputs, by id

@@ -14,6 +14,11 @@ struct ArgumentType {
 };
 
 inline constexpr ArgumentType kUnknownType{SchemaType::Base::other, false, false};
+inline constexpr ArgumentType kTensorType{SchemaType::Base::tensor};
+inline constexpr ArgumentType kIntType{SchemaType::Base::integer};
+inline constexpr ArgumentType kFloatType{SchemaType::Base::floating};
+inline constexpr ArgumentType kBoolType{SchemaType::Base::boolean};
+inline constexpr ArgumentType kIntListType{SchemaType::Base::integer, true};
 
 /// Literals of no base (None, dict, slice, …) and containers give `other`; a list gives its elements' kind when they
 /// agree. Looks back through at most a thousand nodes of arithmetic; beyond that the answer is kUnknownType.

@@ -8,12 +8,6 @@ namespace {
 
 using Base = SchemaType::Base;
 
-constexpr ArgumentType kTensor{Base::tensor};
-constexpr ArgumentType kInt{Base::integer};
-constexpr ArgumentType kFloat{Base::floating};
-constexpr ArgumentType kBool{Base::boolean};
-constexpr ArgumentType kIntList{Base::integer, true};
-
 struct NamedKind {
   std::string_view name;
   ArgumentType kind;
@@ -21,67 +15,54 @@ struct NamedKind {
 
 // What `getattr(tensor, name)` gives. clang-format off
 constexpr NamedKind kAttributes[] = {
-    {"shape", kIntList},
-    {"ndim", kInt},
-    {"itemsize", kInt},
-    {"nbytes", kInt},
-    {"dtype", {Base::dtype}},
-    {"device", {Base::device}},
-    {"layout", {Base::layout}},
-    {"is_cuda", kBool},
-    {"is_sparse", kBool},
-    {"is_quantized", kBool},
-    {"is_meta", kBool},
-    {"requires_grad", kBool},
-    {"T", kTensor},
-    {"mT", kTensor},
-    {"H", kTensor},
-    {"mH", kTensor},
-    {"data", kTensor},
-    {"real", kTensor},
-    {"imag", kTensor},
-    {"grad", kTensor},
+    {"shape", kIntListType},  {"ndim", kIntType},          {"itemsize", kIntType},     {"nbytes", kIntType},
+    {"dtype", {Base::dtype}}, {"device", {Base::device}},  {"layout", {Base::layout}}, {"is_cuda", kBoolType},
+    {"is_sparse", kBoolType}, {"is_quantized", kBoolType}, {"is_meta", kBoolType},     {"requires_grad", kBoolType},
+    {"T", kTensorType},       {"mT", kTensorType},         {"H", kTensorType},         {"mH", kTensorType},
+    {"data", kTensorType},    {"real", kTensorType},       {"imag", kTensorType},      {"grad", kTensorType},
 };
 
 // What these tensor methods give, `size` and `stride` when they are asked for one dimension.
 constexpr NamedKind kMethods[] = {
-    {"size", kInt},
-    {"stride", kInt},
-    {"dim", kInt},
-    {"ndimension", kInt},
-    {"numel", kInt},
-    {"nelement", kInt},
-    {"element_size", kInt},
-    {"storage_offset", kInt},
-    {"__len__", kInt},
+    {"size", kIntType},
+    {"stride", kIntType},
+    {"dim", kIntType},
+    {"ndimension", kIntType},
+    {"numel", kIntType},
+    {"nelement", kIntType},
+    {"element_size", kIntType},
+    {"storage_offset", kIntType},
+    {"__len__", kIntType},
     {"item", {Base::scalar}},
-    {"get_device", kInt},
-    {"is_contiguous", kBool},
-    {"is_floating_point", kBool},
-    {"is_complex", kBool},
-    {"is_signed", kBool},
+    {"get_device", kIntType},
+    {"is_contiguous", kBoolType},
+    {"is_floating_point", kBoolType},
+    {"is_complex", kBoolType},
+    {"is_signed", kBoolType},
 };
 
 constexpr NamedKind kFunctionTypes[] = {
-    {"builtins.len", kInt},   {"builtins.int", kInt},      {"builtins.float", kFloat}, {"builtins.bool", kBool},
-    {"math.ceil", kInt},      {"math.floor", kInt},        {"math.trunc", kInt},       {"math.gcd", kInt},
-    {"math.prod", kInt},      {"math.sqrt", kFloat},       {"math.exp", kFloat},       {"math.log", kFloat},
-    {"math.log2", kFloat},    {"math.pow", kFloat},        {"math.sin", kFloat},       {"math.cos", kFloat},
-    {"math.tanh", kFloat},    {"torch.sym_int", kInt},     {"torch.sym_sum", kInt},    {"torch.sym_float", kFloat},
-    {"torch.sym_not", kBool}, {"torch._sym_sqrt", kFloat},
+    {"builtins.len", kIntType},      {"builtins.int", kIntType},      {"builtins.float", kFloatType},
+    {"builtins.bool", kBoolType},    {"math.ceil", kIntType},         {"math.floor", kIntType},
+    {"math.trunc", kIntType},        {"math.gcd", kIntType},          {"math.prod", kIntType},
+    {"math.sqrt", kFloatType},       {"math.exp", kFloatType},        {"math.log", kFloatType},
+    {"math.log2", kFloatType},       {"math.pow", kFloatType},        {"math.sin", kFloatType},
+    {"math.cos", kFloatType},        {"math.tanh", kFloatType},       {"torch.sym_int", kIntType},
+    {"torch.sym_sum", kIntType},     {"torch.sym_float", kFloatType}, {"torch.sym_not", kBoolType},
+    {"torch._sym_sqrt", kFloatType},
 };
 
 constexpr NamedKind kAnnotations[] = {
-    {"int", kInt},
-    {"float", kFloat},
-    {"bool", kBool},
+    {"int", kIntType},
+    {"float", kFloatType},
+    {"bool", kBoolType},
     {"number", {Base::scalar}},
     {"str", {Base::string}},
-    {"Tensor", kTensor},
-    {"torch.Tensor", kTensor},
-    {"torch._tensor.Tensor", kTensor},
-    {"List[int]", kIntList},
-    {"torch.Size", kIntList},
+    {"Tensor", kTensorType},
+    {"torch.Tensor", kTensorType},
+    {"torch._tensor.Tensor", kTensorType},
+    {"List[int]", kIntListType},
+    {"torch.Size", kIntListType},
     {"torch.dtype", {Base::dtype}},
     {"torch.device", {Base::device}},
     {"complex", {Base::complex}},
@@ -98,14 +79,17 @@ constexpr NamedKind kAnnotations[] = {
 // Python's operators on numbers, and ATen's without an overload: what two ints give; a float on either side gives a
 // float instead, but for comparisons.
 constexpr NamedKind kArithmetic[] = {
-    {"operator.add", kInt},       {"operator.sub", kInt},  {"operator.mul", kInt},  {"operator.floordiv", kInt},
-    {"operator.mod", kInt},       {"operator.neg", kInt},  {"operator.pos", kInt},  {"operator.abs", kInt},
-    {"operator.iadd", kInt},      {"operator.isub", kInt}, {"operator.imul", kInt}, {"operator.ifloordiv", kInt},
-    {"operator.truediv", kFloat}, {"operator.pow", kInt},  {"operator.ipow", kInt}, {"operator.eq", kBool},
-    {"operator.ne", kBool},       {"operator.lt", kBool},  {"operator.le", kBool},  {"operator.gt", kBool},
-    {"operator.ge", kBool},       {"builtins.max", kInt},  {"builtins.min", kInt},  {"builtins.abs", kInt},
-    {"builtins.round", kInt},     {"torch.sym_max", kInt}, {"torch.sym_min", kInt}, {"torch.sym_ite", kInt},
-    {"aten::add", kInt},          {"aten::sub", kInt},     {"aten::mul", kInt},     {"aten::div", kFloat},
+    {"operator.add", kIntType},       {"operator.sub", kIntType},  {"operator.mul", kIntType},
+    {"operator.floordiv", kIntType},  {"operator.mod", kIntType},  {"operator.neg", kIntType},
+    {"operator.pos", kIntType},       {"operator.abs", kIntType},  {"operator.iadd", kIntType},
+    {"operator.isub", kIntType},      {"operator.imul", kIntType}, {"operator.ifloordiv", kIntType},
+    {"operator.truediv", kFloatType}, {"operator.pow", kIntType},  {"operator.ipow", kIntType},
+    {"operator.eq", kBoolType},       {"operator.ne", kBoolType},  {"operator.lt", kBoolType},
+    {"operator.le", kBoolType},       {"operator.gt", kBoolType},  {"operator.ge", kBoolType},
+    {"builtins.max", kIntType},       {"builtins.min", kIntType},  {"builtins.abs", kIntType},
+    {"builtins.round", kIntType},     {"torch.sym_max", kIntType}, {"torch.sym_min", kIntType},
+    {"torch.sym_ite", kIntType},      {"aten::add", kIntType},     {"aten::sub", kIntType},
+    {"aten::mul", kIntType},          {"aten::div", kFloatType},
 };
 // clang-format on
 
