@@ -5,10 +5,13 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <typeinfo>
 #include <variant>
 
 #include <fxgraph/run/value.h>
+#include <fxgraph/trace/dispatch.h>
 #include <fxgraph/trace/program_place.h>
 #include <fxgraph/trace/trace_error.h>
 
@@ -51,6 +54,10 @@ Argument run(const Callable& callable, Inputs& inputs) {
   } catch (const std::exception& error) {
     // A type of the program's own passes: somebody may wait for it.
     if (!is_standard(error)) throw;
+    // TorchScript words what it hands on anew.
+    const std::string refused = RecordingScope::what_was_refused();
+    if (!refused.empty() && std::string_view(error.what()).find(refused) != std::string_view::npos)
+      throw Error(ErrorKind::trace, refused);
     std::throw_with_nested(program_threw(error.what()));
   }
 }

@@ -35,6 +35,9 @@ constexpr std::string_view kAttention = "_ZN5torch2nn22MultiheadAttentionImpl7fo
 // Wants the first offset to be 0 and the last to be no more than there is; so does aten::embedding_bag.
 constexpr std::string_view kEmbeddingBag = "_ZN5torch2nn16EmbeddingBagImpl7forward";
 
+// c10::TensorType::create(const at::Tensor&), for arguments of scripted functions.
+constexpr std::string_view kTensorType = "_ZN3c1010TensorType6createERKN2at6TensorE";
+
 constexpr std::string_view kCrossMapLrn = "_ZN5torch2nn17CrossMapLRN2dImpl7forward";
 
 // The exported name of the function around `address`, empty when it has none.
@@ -71,6 +74,8 @@ std::optional<RankAnswer> rank_for_caller() {
 bool caller_takes_unequal() { return is_within(kAttention); }
 
 bool caller_checks_offsets() { return is_within(kEmbeddingBag); }
+
+bool caller_notes_type() { return is_within(kTensorType); }
 
 bool caller_is_differentiable() { return is_within(kCrossMapLrn); }
 

@@ -1,6 +1,7 @@
 #include <fxgraph/trace/dispatch.h>
 
 #include <ATen/core/VariableHooksInterface.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/library.h>
 
 #include <functional>
@@ -225,11 +226,19 @@ void install_dispatch() {
 
 std::uint64_t traced_operators() { return operators; }
 
-RecordingScope::RecordingScope(Session& session) : outer_(current_session), mode_(kModeKey) {
+// TorchScript notes the sizes and gradients that it meets, and from the second call on runs what fits these.
+RecordingScope::RecordingScope(Session& session)
+    : outer_(current_session), outer_optimizes_(torch::jit::getGraphExecutorOptimize()), mode_(kModeKey) {
   current_session = &session;
+  torch::jit::setGraphExecutorOptimize(false);
 }
 
-RecordingScope::~RecordingScope() { current_session = outer_; }
+RecordingScope::~RecordingScope() {
+  current_session = outer_;
+  torch::jit::setGraphExecutorOptimize(outer_optimizes_);
+}
+
+std::string RecordingScope::what_was_refused() { return current_session ? current_session->refused() : std::string(); }
 
 bool RecordingScope::has_examples() { return current_session && current_session->has_inputs(); }
 

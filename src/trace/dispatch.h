@@ -22,7 +22,8 @@ void install_dispatch();
 std::uint64_t traced_operators();
 
 /// While it lives, every operator that this thread runs is recorded by `session`, also those without proxies among
-/// their arguments. Scopes nest: a trace inside a trace records to its own session.
+/// their arguments, and scripted functions run as they are written. Scopes nest: a trace inside a trace records to its
+/// own session.
 class RecordingScope {
  public:
   explicit RecordingScope(Session& session);
@@ -32,11 +33,14 @@ class RecordingScope {
 
   /// Tells the trace that this thread is in, if any, that a question is about to be refused with this message.
   static void refused(const std::string& message);
+  /// What was refused so far in the trace that this thread is in; empty: nothing, or there is none.
+  static std::string what_was_refused();
   /// Whether that trace has example inputs.
   static bool has_examples();
 
  private:
   Session* outer_;
+  bool outer_optimizes_;  // scripted functions
   WithGradients gradients_;
   c10::impl::IncludeDispatchKeyGuard mode_;
 };

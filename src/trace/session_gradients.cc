@@ -1,6 +1,7 @@
 // The parts of a session that have to do with gradients, and with values kept from an earlier call.
 #include <ATen/ops/zeros_like.h>
 
+#include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/tensor_memory.h>
 #include <fxgraph/trace/trace_error.h>
@@ -39,7 +40,8 @@ bool Session::requires_grad(const ProxyImpl& proxy) const {
   const bool never = value.defined() && !may_have_gradient(value.scalar_type());
   static const Symbol kDetach("aten::detach");
   const bool detached = proxy.node()->target() == kDetach || without_grad_.contains(proxy.node()->id());
-  if (!is_open() || never || detached || proxy.was_constant() || modes_.inside_function()) return false;
+  if (!is_open() || never || detached || proxy.was_constant() || modes_.inside_function() || caller_notes_type())
+    return false;
   throw gradient_question(proxy.node());
 }
 
