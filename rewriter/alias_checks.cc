@@ -98,7 +98,7 @@ class Relations {
   /// it uses it: how the results stand to each other is kept() to say.
   bool is_private(const Node& one) const {
     const auto has_other_users = [&](const Node& value) {
-      if (value.is(Op::placeholder) || value.is(Op::get_attr)) return true;
+      if (effects_.is_outside(value)) return true;
       const bool result = site_.is_exit(value) || is_made(value);
       const auto is_other = [&](const Node& user) { return !is_inside(user) && !user.is_before(*site_.nodes.front()); };
       return !result && std::any_of(value.users().begin(), value.users().end(), is_other);
@@ -211,13 +211,15 @@ Verdict check_returned(const Node& old, const Node& result, const TrackedEffects
   if (!effects.escapes(old)) return {};
   const TrackedEffects::Origin now = effects.origin_of(result);
   const bool known = now.fresh || now.node->is(Op::placeholder) || now.node->is(Op::get_attr);
+  const bool state = !now.fresh && effects.is_outside(*now.node) && !known;
   const std::string what = now.node->is(Op::placeholder)   ? ", an input"
                            : now.node->is(Op::get_attr)    ? ", an attribute"
                            : known && is_result(*now.node) ? ", returned too"
                                                            : "";
   return Objection{&old, "it is returned, and its replacement " +
-                             (known ? "would share storage with " + now.node->name() + what
-                                    : "may share storage with what " + now.node->name() + " takes") +
+                             (known   ? "would share storage with " + now.node->name() + what
+                              : state ? "may share storage with what the module of " + now.node->name() + " holds"
+                                      : "may share storage with what " + now.node->name() + " takes") +
                              kPermission};
 }
 
@@ -248,9 +250,7 @@ Verdict check_own_tensor(const Node& old, const Node& result, std::span<Node* co
   const auto arguments = [&](const Node& value, auto&& visit) {
     if (may_forward(value, effects)) effects.for_each_source(value, visit);
   };
-  const auto is_seen = [](const Node& value) {
-    return value.is(Op::placeholder) || value.is(Op::get_attr) || is_result(value);
-  };
+  const auto is_seen = [&](const Node& value) { return effects.is_outside(value) || is_result(value); };
   if (!any_reached(result, kMost, is_seen, arguments)) return {};
   return Objection{&old, "it is returned, a tensor of its own whose sizes the caller may change, and its replacement " +
                              result.name() + " is not" + kPermission};

@@ -8,6 +8,7 @@
 
 #include <fxgraph/effects/tracked_effects.h>
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/python_target.h>
 #include <fxgraph/rewriter/layout_checks.h>
@@ -20,6 +21,8 @@ namespace {
 
 using internal::Cell;
 using internal::TrackedEffects;
+
+bool argument_is_list(const Argument& argument) { return internal::argument_type(argument).list; }
 
 // How often each storage has been written so far.
 class Versions {
@@ -34,6 +37,15 @@ class Versions {
   const TrackedEffects& index() const { return index_; }
   bool any_write() const { return any_write_; }
   bool ever_written(const Node& node) const { return any_write_ && index_.is_written(node); }
+  /// Whether something may put others into the list that the value is, or take some out.
+  bool ever_written_as_list(const Node& node) const {
+    return argument_is_list(Argument(const_cast<Node&>(node))) && index_.any_writer(node, [&](const Node& writer) {
+      bool found = false;
+      for_each_written(
+          writer, [&](const Argument& written) { found |= argument_is_list(written); }, index_.modules());
+      return found;
+    });
+  }
   bool ever_viewed_in_place(const Node& node) const { return any_write_ && index_.has_inplace_view(node); }
   /// Calls `visit` with the version of each thing that the call reads.
   template <typename Visit>
@@ -169,7 +181,7 @@ class Eliminator {
     // A read of an attribute is the attribute itself, and a view looks at what it looks at, written or not; any other
     // value that is written stays its own, and so does one whose form is changed in place.
     if (node.is(Op::get_attr) || !sets_.ever_written(node)) return true;
-    return sets_.index().of(node).aliases && !sets_.ever_viewed_in_place(node);
+    return sets_.index().of(node).aliases && !sets_.ever_viewed_in_place(node) && !sets_.ever_written_as_list(node);
   }
 
   // The elements of `y + x` lie as those of y do.

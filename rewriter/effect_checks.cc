@@ -213,7 +213,7 @@ bool is_named(const Site& site, const Node& node) { return calls_that_name(site,
 std::pair<const Node*, const Node*> find_observer(const Site& site, const Node& from, const Node& value,
                                                   const TrackedEffects& effects) {
   for (const Node* member : effects.members(value)) {
-    if (member->is(Op::placeholder) || member->is(Op::get_attr)) return {member, nullptr};
+    if (effects.is_outside(*member)) return {member, nullptr};
     if (site.contains(*member)) continue;
     for (const Node& user : member->users()) {
       if (!site.contains(user) && !user.is_before(from)) return {member, &user};

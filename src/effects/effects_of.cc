@@ -58,8 +58,8 @@ void for_each_argument_written(const Call& call, Visit&& visit) {
   if (!declared) visit(static_cast<const Argument*>(nullptr));
 }
 
-bool result_may_alias(const OperatorSchema& schema) {
-  return schema.traits.view || std::ranges::any_of(schema.arguments, &SchemaArgument::hidden_alias) ||
+bool result_may_alias(const OperatorSchema& schema, bool hidden = true) {
+  return schema.traits.view || (hidden && std::ranges::any_of(schema.arguments, &SchemaArgument::hidden_alias)) ||
          std::ranges::any_of(schema.returns, [](const SchemaReturn& result) { return !result.alias.empty(); });
 }
 
@@ -78,7 +78,7 @@ NodeEffects effects_of(const Call& call) {
   for_each_argument_written(call, [&](const Argument*) { effects.writes = true; });
   effects.random = schema.traits.random && !is_switched_off(call, Effect::random);
   effects.side_effect = schema.traits.side_effect;
-  effects.may_alias = result_may_alias(schema);
+  effects.may_alias = result_may_alias(schema, !is_switched_off(call, Effect::aliases));
   effects.aliases = surely_aliases(schema, effects);
   effects.restructures = schema.traits.restructures && effects.writes;
   return effects;

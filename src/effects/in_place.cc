@@ -39,7 +39,7 @@ const Node* sees_write(const Node& call, const internal::TrackedEffects& effects
   const Argument* first = called && writes_first(called.schema()) ? called.argument(0) : nullptr;
   if (!first || !first->is_node()) return &call;
   for (const Node* member : effects.members(first->node())) {
-    if (member->is(Op::placeholder) || member->is(Op::get_attr)) return member;
+    if (effects.is_outside(*member)) return member;
     // A module may keep what it gives, and what was taken out of a list is still in it.
     if (!member->is(Op::call_function) && !member->is(Op::call_method)) return member;
     if (!member->is_before(call)) continue;

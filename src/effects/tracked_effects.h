@@ -124,6 +124,11 @@ class TrackedEffects {
     return own;
   }
 
+  /// True of inputs, attributes and calls of modules that may return what they hold: others see that memory, too.
+  bool is_outside(const Node& node) const {
+    return node.is(Op::placeholder) || node.is(Op::get_attr) || (node.is(Op::call_module) && of(node).may_alias_state);
+  }
+
   // ── Step by step ─────────────────────────────────────────────────────────────────────────────────────────────────
   /// Calls `visit(Node&)` for the inputs whose storage the result may share.
   void for_each_source(const Node& node, const std::function<void(Node&)>& visit) const;

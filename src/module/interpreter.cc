@@ -147,11 +147,11 @@ Value Interpreter::placeholder(const Target& target, const Args& args, const Kwa
 Value Interpreter::get_attr(const Target& target, const Args&, const Kwargs&) { return fetch_attr(target); }
 
 Value Interpreter::call_function(const Target& target, const Args& args, const Kwargs& kwargs) {
-  return call_function_target(target, {args, kwargs});
+  return call_function_target(target, {args, kwargs, current_});
 }
 
 Value Interpreter::call_method(const Target& target, const Args& args, const Kwargs& kwargs) {
-  return call_method_target(target, {args, kwargs});
+  return call_method_target(target, {args, kwargs, current_});
 }
 
 // Through a plan of one call, so that leaves and C++ modules run exactly as in GraphModule::run. It bears the name and

@@ -154,7 +154,7 @@ class Inference {
   }
 
   static ArgumentType as_argument(const SchemaType& type) {
-    if (type.base == Base::other || type.optional) return kUnknownType;
+    if (type.optional || (type.base == Base::other && !type.list)) return kUnknownType;
     return {type.base, type.list};
   }
 
@@ -170,12 +170,27 @@ class Inference {
     for (const Argument& operand : node.args()) {
       const ArgumentType kind = argument(operand);
       if (kind == kTensorType) return kTensorType;
+      if (kind.list) return of_list(node, kind);
       if (!is_number_type(kind)) return kUnknownType;
       if (of_ints == kIntType && kind.base != Base::integer && kind.base != Base::boolean) result = kind;
     }
     if (result == kIntType && node.args().size() == 2 && node.target().view().ends_with("pow"))
       return power(node.args()[1]);
     return node.args().empty() ? kUnknownType : result;
+  }
+
+  // Lists add up and repeat, `l + m` and `2 * l`; compared they give a bool.
+  ArgumentType of_list(const Node& node, const ArgumentType& list) {
+    const std::string_view name = node.target().view();
+    if (name.ends_with("mul")) return list;
+    if (!name.ends_with("add")) return kUnknownType;
+    ArgumentType sum = list;
+    for (const Argument& operand : node.args()) {
+      const ArgumentType kind = argument(operand);
+      if (kind.known && !kind.list) return kUnknownType;
+      if (kind != list) sum = {Base::other, true};
+    }
+    return sum;
   }
 
   // Of two ints: an int where the exponent is not negative, else a float.

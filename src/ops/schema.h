@@ -106,7 +106,7 @@ struct OperatorTraits {
 /// False.
 struct EffectSwitch {
   /// Which effect is turned off.
-  enum class Effect : std::uint8_t { random, writes };
+  enum class Effect : std::uint8_t { random, writes, aliases };
   std::uint32_t argument;  ///< its position
   Argument off;            ///< the literal
   Effect effect;           ///< what does not happen then

@@ -33,6 +33,13 @@ c10::TypePtr type_of_keyword(Symbol name) {
   return name == "memory_format" ? c10::TypePtr(c10::MemoryFormatType::get()) : nullptr;
 }
 
+/// Whether the number is the dtype, layout or memory format that stands in the graph.
+bool is_enumerator(const Argument& literal, const IValue& value) {
+  const ArgumentKind kind = literal.kind();
+  const bool names = kind == ArgumentKind::dtype || kind == ArgumentKind::layout || kind == ArgumentKind::memory_format;
+  return names && value.isInt() && to_ivalue(literal) == value;
+}
+
 /// The same with dtypes for ints that may be some.
 std::vector<Argument> with_dtypes(ArgumentSpan args) {
   std::vector<Argument> made = args.to_vector();
@@ -106,7 +113,14 @@ CallOnValues::CallOnValues(Op op, Symbol target, const CallValues& values) {
   };
   std::vector<Argument> args;
   std::vector<NamedArgument> kwargs;
-  for (const IValue& value : values.args) args.push_back(argument_of(value, nullptr));
+  const Node* written = values.written && values.written->is(op) && values.written->target() == target &&
+                                values.written->args().size() == values.args.size()
+                            ? values.written
+                            : nullptr;
+  for (std::size_t i = 0; i < values.args.size(); ++i) {
+    const bool named = written && is_enumerator(written->args()[i], values.args[i]);
+    args.push_back(named ? written->args()[i] : argument_of(values.args[i], nullptr));
+  }
   for (const auto& [name, value] : values.kwargs) kwargs.push_back({name, argument_of(value, type_of_keyword(name))});
   call_.set_call(op, target, args, kwargs);
   resolve();

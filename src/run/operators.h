@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include <fxgraph/ir/node.h>
 #include <fxgraph/support/symbol.h>
 
 namespace fx {
@@ -49,6 +50,8 @@ const TorchOperator* returning_variant(const c10::FunctionSchema& schema);
 struct CallValues {
   std::vector<c10::IValue> args;
   std::vector<std::pair<Symbol, c10::IValue>> kwargs;
+  /// The node that is being called, where there is one: it tells which of the numbers are dtypes.
+  const Node* written = nullptr;
 };
 
 /// Binds the call to `schema` with Python's conversions (an int for a float, a tuple for a list, one int for `int[2]`)

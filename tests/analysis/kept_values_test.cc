@@ -19,4 +19,19 @@ TEST(KeptValues, AreShared) {
   EXPECT_FALSE(Effects(copied).may_alias(*copied.find("y"), *copied.find("t")));
 }
 
+// Lists add up and repeat, however they are spelt; what they hold is in the result.
+TEST(KeptValues, AreSharedByListsThatAreAdded) {
+  for (const char* first : {"operator.add(%l, %l)", "operator.mul(%l, 2)", "operator.mul(2, %l)", "aten::add.t(%l, %l)",
+                            "operator.iadd(%l, %l)"}) {
+    for (const char* second : {"operator.add(%m, %m)", "operator.add(%m, [%y])", "operator.mul(%m, 3)"}) {
+      const Graph graph = testing::graph_of(std::string("l = call_method[target=unbind](%x)\nm = ") + first +
+                                                "\nn = " + second + "\nt = operator.getitem(%n, 0)\nreturn t",
+                                            "x y");
+      const Effects effects(graph);
+      EXPECT_TRUE(effects.may_alias(*graph.find("x"), *graph.find("t"))) << first << " " << second;
+      EXPECT_TRUE(effects.may_alias(*graph.find("x"), *graph.find("n"))) << first << " " << second;
+    }
+  }
+}
+
 }  // namespace fx::kept_values_test

@@ -309,4 +309,17 @@ TEST(Interpreter, TakesValuesForItsOwnNodesOnly) {
   EXPECT_TRUE(equal(interpreter.run({x}, {{gm.graph().find("y"), x}}), x));
 }
 
+// A dtype is a number in LibTorch; what stands in the graph tells which it is.
+TEST(Interpreter, TakesDtypesForDtypes) {
+  for (const char* call : {"call_method[target=view](args = (%x, torch.int32))",
+                           "call_function[target=aten::view](args = (%x, torch.int32))",
+                           "call_method[target=to](args = (%x, torch.float64))"}) {
+    GraphModule gm(torch::nn::Module(),
+                   parse_graph(std::string("graph():\n%x = placeholder[target=x]\n%v = ") + call + "\nreturn v"));
+    const torch::Tensor x = torch::rand({2, 3});
+    const torch::Tensor found = Interpreter(gm).run({x}).toTensor();
+    EXPECT_TRUE(found.equal(gm.run({x}).toTensor())) << call;
+  }
+}
+
 }  // namespace fx::interpreter_test

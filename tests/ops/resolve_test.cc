@@ -140,7 +140,7 @@ TEST_F(Resolve, ResultsAreOfTheKindThatTheirTypeSays) {
     for (const bool list : {false, true}) {
       const std::string type = std::string(name) + (list ? "[]" : "");
       const internal::ArgumentType wanted =
-          base == Base::other ? internal::kUnknownType : internal::ArgumentType{base, list};
+          base == Base::other && !list ? internal::kUnknownType : internal::ArgumentType{base, list};
       EXPECT_EQ(kind_of(type), wanted) << type;
       EXPECT_EQ(kind_of(type + "?"), internal::kUnknownType) << type;
       EXPECT_EQ(kind_of("(" + type + ", " + type + ")"), internal::kUnknownType) << type;

@@ -87,4 +87,36 @@ TEST(ModulePasses, AnalysesOfPrograms) {
   EXPECT_THROW(find(gm.graph(), "call_module<BatchNorm1d>(x)"), Error);
 }
 
+struct ReturnsStateImpl : torch::nn::Module {
+  ReturnsStateImpl() : held(register_parameter("held", torch::ones({2, 3}))) {}
+  torch::Tensor forward(const torch::Tensor&) { return held; }
+  torch::Tensor held;
+};
+
+// What a module holds others see, whatever it was given: nobody writes to it or hands it out instead of something else.
+TEST(ModulePasses, ModulesThatReturnTheirStateOwnNothing) {
+  register_module_type<ReturnsStateImpl>("mine.ReturnsState");
+  const auto nested = std::make_shared<GraphModule>(
+      GraphModule::Attributes{{"held", torch::ones({2, 3})}},
+      parse_graph("graph():\n%x = placeholder[target=x]\n%b = get_attr[target=held]\nreturn b"));
+  struct Case {
+    const char *last, *pattern, *replacement;
+  };
+  for (const Case& c :
+       {Case{"aten::add_.Tensor", "aten::add_.Tensor(x, y)", "aten::add.Tensor(x, y)"},
+        Case{"aten::relu", "aten::relu(x)", "aten::relu_(x)"}, Case{"aten::clone", "aten::clone(x)", "x"},
+        Case{"aten::clone", "aten::clone(x)", "aten::contiguous(x)"}}) {
+    for (const std::shared_ptr<torch::nn::Module>& module :
+         {std::shared_ptr<torch::nn::Module>(nested),
+          std::shared_ptr<torch::nn::Module>(std::make_shared<ReturnsStateImpl>())}) {
+      const std::string more = std::string(c.last) == "aten::add_.Tensor" ? ", %x" : "";
+      GraphModule gm(Root(module), parse_graph("graph():\n%x = placeholder[target=x]\n%n = "
+                                               "call_function[target=aten::neg](args = (%x,))\n%m = "
+                                               "call_module[target=m](args = (%n,))\n%r = call_function[target=" +
+                                               std::string(c.last) + "](args = (%m" + more + "))\nreturn r"));
+      EXPECT_EQ(replace_pattern(gm, c.pattern, c.replacement).applied, 0u) << c.pattern << " " << module->name();
+    }
+  }
+}
+
 }  // namespace fx::module_passes_test

@@ -167,6 +167,7 @@ constexpr Named kHiddenAliases[] = {
     {"atleast_2d", "tensors"},         {"atleast_3d", "self"},               {"atleast_3d", "tensors"},
     {"broadcast_tensors", "tensors"},  {"cartesian_prod", "tensors"},        {"chain_matmul", "matrices"},
     {"channel_shuffle", "self"},       {"conj_physical", "self"},            {"data", "self"},
+    {"diff", "self"},
     {"dequantize", "self"},            {"dequantize", "tensors"},            {"dropout", "input"},
     {"einsum", "tensors"},             {"feature_alpha_dropout", "input"},   {"feature_dropout", "input"},
     {"flatten_dense_tensors", "tensors"},
@@ -178,7 +179,7 @@ constexpr Named kHiddenAliases[] = {
 };
 
 // Literals that turn an effect off.
-enum class Off : std::uint8_t { is_false, is_zero };
+enum class Off : std::uint8_t { is_false, is_zero, is_one };
 struct SwitchRow {
   std::string_view packet;
   std::string_view argument;
@@ -200,6 +201,7 @@ constexpr SwitchRow kSwitches[] = {
     {"alpha_dropout", "train", Off::is_false, Effect::random},
     {"batch_norm", "training", Off::is_false, Effect::writes},
     {"cudnn_batch_norm", "training", Off::is_false, Effect::writes},
+    {"diff", "n", Off::is_one, Effect::aliases},  // a negative n gives the tensor itself
     {"dropout", "p", Off::is_zero, Effect::random},
     {"dropout", "train", Off::is_false, Effect::random},
     {"feature_alpha_dropout", "p", Off::is_zero, Effect::random},
@@ -318,7 +320,9 @@ void add_switches(OperatorSchema& schema, const Name& name) {
     if (row.packet != name.packet && !(row.packet == name.base && row.effect == Effect::random)) continue;
     const int index = schema.index_of(Symbol(row.argument));
     if (index < 0) continue;
-    const Argument off = row.off == Off::is_false ? Argument(false) : Argument(0.0);
+    const Argument off = row.off == Off::is_false  ? Argument(false)
+                         : row.off == Off::is_zero ? Argument(0.0)
+                                                   : Argument(1);
     schema.switches.push_back({static_cast<std::uint32_t>(index), off, row.effect});
   }
 }
