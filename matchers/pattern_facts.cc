@@ -19,6 +19,26 @@ bool commutes(const PatternNode& node, const OperandPlan& plan, bool commute_all
   return node.commutative || (commute_all && plan.schema && plan.schema->traits.commutative);
 }
 
+/// Whether calls that are written with this target may be of another overload: `aten::view(x, dtype)` is no
+/// `aten::view` of sizes. Overloads that take another number of arguments by position are told apart by that.
+bool may_be_another(Symbol target) {
+  const TargetInfo& info = target_info(target);
+  if (!info.schema || info.exact) return false;
+  const auto least = [](const OperatorSchema& schema) {
+    return std::ranges::count_if(schema.arguments, [](const SchemaArgument& argument) {
+      return !argument.keyword_only && !argument.default_value;
+    });
+  };
+  const auto most = [](const OperatorSchema& schema) { return static_cast<std::ptrdiff_t>(schema.num_positional()); };
+  const auto wants_out = [](const SchemaArgument& argument) {
+    return argument.keyword_only && !argument.default_value;  // which the other has not
+  };
+  return std::ranges::any_of(*info.overloads, [&](const OperatorSchema* other) {
+    return other != info.schema && least(*other) <= most(*info.schema) && least(*info.schema) <= most(*other) &&
+           std::ranges::none_of(other->arguments, wants_out);
+  });
+}
+
 }  // namespace
 
 /// Names that LibTorch takes for one operator may call its arguments by others: `axis0` of swapaxes is transpose's
@@ -107,9 +127,10 @@ PatternFacts::PatternFacts(const PatternData& data, bool commute)
     own.any_target = node.targets.accepts_all() && any_type;
     const std::vector<Symbol>& names = node.names();
     if (node.targets.is_finite() && node.targets.spellings().empty() && names.size() == 1 && any_type) {
-      own.single = names[0];
       own.fixed_plan = true;
-      fixed_plans[i] = make_plan(i, node.op == Op::call_function ? find_overload(own.single) : nullptr);
+      fixed_plans[i] = make_plan(i, node.op == Op::call_function ? find_overload(names[0]) : nullptr);
+      // The operands of a graph's own calls are of any kind, too.
+      if (node.op != Op::call_function || pattern->from_graph || !may_be_another(names[0])) own.single = names[0];
     } else if (node.op != Op::call_function) {
       own.fixed_plan = true;
       fixed_plans[i] = make_plan(i, nullptr);

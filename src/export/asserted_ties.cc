@@ -1,27 +1,20 @@
 // Which sizes a graph asserts to be expressions of others.
 #include <fxgraph/export/free_sizes.h>
-#include <fxgraph/export/size_arithmetic.h>
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 #include <utility>
+
+#include <fxgraph/contract/contract.h>
+#include <fxgraph/ops/python_symbols.h>
 
 namespace fx::pt2 {
 namespace {
-
-constexpr std::size_t kMostTerms = 32;  // of an expression: those that traces assert have few
 
 bool has_symbol(const SizeExpr& expr, const std::string& name) {
   bool has = false;
   expr.for_each_symbol([&](const std::string& each) { has |= each == name; });
   return has;
-}
-
-std::size_t count_terms(const SizeExpr& expr) {
-  std::size_t count = 1;
-  for (const SizeExpr& each : expr.operands()) count += count_terms(each);
-  return count;
 }
 
 class Ties {
@@ -63,23 +56,10 @@ SizeExpr with_sizes(const SizeExpr& expr, const SizeTies& sizes) {
 
 SizeTies asserted_ties(const Graph& graph, const SizePlaces& places,
                        const std::function<std::string(const Node&)>& place_of) {
-  static const Symbol kAssert("torch._assert");
-  std::unordered_map<const Node*, SizeExpr> known;  // look-up only
-  const auto value_of = [&](const Node& node) -> std::optional<SizeExpr> {
-    const auto found = known.find(&node);
-    return found == known.end() ? std::nullopt : std::optional(found->second);
-  };
   Ties ties(places);
-  for (const Node& node : graph.nodes()) {
-    if (!node.is(Op::call_function)) continue;
-    if (node.target() == kAssert && node.args().size() > 0 && node.arg(0).is_node()) {
-      const std::optional<SizeExpr> asserted = value_of(node.arg(0).node());
-      if (asserted && asserted->name() == "Equality") ties.add(asserted->operands()[0], asserted->operands()[1]);
-      continue;
-    }
-    const std::string place = place_of(node);
-    const std::optional<SizeExpr> expr = place.empty() ? said_by(node, value_of) : SizeExpr::symbol(place);
-    if (expr && varies(*expr) && count_terms(*expr) <= kMostTerms) known.emplace(&node, *expr);
+  for (const Node* node : graph.find_nodes(Op::call_function, python::kAssert)) {
+    const std::optional<SizeExpr> condition = asserted(*node, place_of);
+    if (condition && condition->name() == "Equality") ties.add(condition->operands()[0], condition->operands()[1]);
   }
   return ties.take();
 }

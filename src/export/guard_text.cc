@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include <fxgraph/export/size_expr.h>
+#include <fxgraph/symbolic/size_expr.h>
 
 namespace fx::pt2 {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/export/size_expr.h>
 #include <fxgraph/export/tensors.h>
 #include <fxgraph/export/tree_spec.h>
+#include <fxgraph/symbolic/size_expr.h>
 
 namespace fx::pt2 {
 

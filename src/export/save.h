@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/export/size_expr.h>
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/symbolic/size_expr.h>
 
 namespace fx {
 
@@ -27,7 +27,7 @@ namespace fx {
 struct DynamicSize {
   std::size_t input = 0;       ///< which tensor, counted over all that the call takes
   std::int64_t dimension = 0;  ///< which of its dimensions, from 0
-  pt2::SizeRange range{};      ///< what it may be; open ends are found by nobody
+  SizeRange range{};           ///< what it may be; open ends are found by nobody
 };
 
 /// Which sizes of the inputs may vary, beside those that SaveExportedOptions::dynamic names.

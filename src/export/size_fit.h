@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/export/size_expr.h>
+#include <fxgraph/symbolic/size_expr.h>
 
 namespace fx::pt2 {
 

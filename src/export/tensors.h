@@ -14,9 +14,9 @@
 #include <vector>
 
 #include <fxgraph/export/json.h>
-#include <fxgraph/export/size_expr.h>
 #include <fxgraph/ir/types.h>
 #include <fxgraph/run/archive.h>
+#include <fxgraph/symbolic/size_expr.h>
 
 namespace fx::pt2 {
 

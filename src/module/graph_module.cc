@@ -218,6 +218,15 @@ std::shared_ptr<const LeafModule> GraphModule::leaf(const std::string& path) con
   return leaf_from_module(*module);
 }
 
+Contract GraphModule::contract() const {
+  Contract all(graph_);
+  for (const Node* call : graph_.find_nodes(Op::call_module)) {
+    const auto nested = std::dynamic_pointer_cast<const GraphModule>(find_submodule(call->target().str()));
+    if (nested) all.add(Contract(nested->graph(), names_in(*call, nested->graph())));
+  }
+  return all;
+}
+
 std::string GraphModule::module_type(const std::string& path) const {
   const std::shared_ptr<Module> module = find_submodule(path);
   if (!module) return {};

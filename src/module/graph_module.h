@@ -27,6 +27,7 @@
 #include <variant>
 #include <vector>
 
+#include <fxgraph/contract/contract.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/owning_module.h>
@@ -62,6 +63,8 @@ class GraphModule : public OwningModule {
   const Graph& graph() const override { return graph_; }
   /// For which sizes of its inputs the graph holds, as its trace has found or its assertions say.
   SizeReport sizes() const { return SizeReport(graph_); }
+  /// What must hold of its inputs: what the graph asserts of them, or a graph that it calls.
+  Contract contract() const;
   /// Python's `forward`, as torch.fx prints it. Other languages: fx::code (module/code.h).
   std::string code() const;
   /// Replaces the graph; its attributes must be here already when it runs.

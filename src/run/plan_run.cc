@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include <fxgraph/contract/contract.h>
 #include <fxgraph/nn/owning_module.h>
 #include <fxgraph/run/failure.h>
 #include <fxgraph/run/grad_mode_on_failure.h>
@@ -182,35 +183,36 @@ class PlanRunner {
     return tensors;
   }
 
-  // `x[1] must be 3: …`, as traces assert it, with the size that the input has: `x[1] must be 3, but is 4: …`. Nothing
-  // when it is another message, or the input has been used up.
-  std::optional<std::string> with_actual_size(const std::string& message) const {
-    const std::size_t must = message.find(" must be "), begin = message.find('[');
-    if (must == std::string::npos || begin >= must) return std::nullopt;
-    const std::string dimension = message.substr(0, must), name = message.substr(0, begin);
-    const IValue* value = nullptr;
-    for (const Plan::Code::Input& input : program_.inputs) {
-      if (input.name == name && input.slot != internal::kNoSlot) value = &slots_[input.slot];
-    }
-    // `xs[0].size(1)`: a part of a list
-    const bool is_part = dimension.ends_with(')');
-    const std::size_t last = dimension.rfind(is_part ? '(' : '[') + 1;
-    if (value && is_part && (value->isTuple() || value->isTensorList())) {
-      const auto part = std::strtoull(dimension.c_str() + begin + 1, nullptr, 10);
-      const std::vector<IValue> parts = elements_of(*value);
-      if (part >= parts.size()) return std::nullopt;
-      return with_size_of(parts[part], message, last);
-    }
-    return value && !is_part ? with_size_of(*value, message, last) : std::nullopt;
+  /// What does not hold, with what the input has instead: `x[1] must be 3, but is 4: …`. Nothing when the condition is
+  /// on something else, or the input has been used up.
+  std::optional<std::string> with_actual(const Node& assertion, const InputNames& names = &Node::name) const {
+    const std::optional<Condition> condition = read_condition(assertion, names);
+    if (!condition || !condition->left.is_symbol()) return std::nullopt;
+    const auto measure = std::ranges::find(condition->measures, condition->left.name(), &Measure::name);
+    const std::optional<std::int64_t> is = measure == condition->measures.end() ? std::nullopt : actual(*measure);
+    if (!is) return std::nullopt;
+    const std::string must = condition->str(),
+                      but = measure->property == InputProperty::rank ? ", but is of " : ", but is ";
+    return must + but + std::to_string(*is) + condition->message().substr(must.size());
   }
 
-  static std::optional<std::string> with_size_of(const IValue& value, const std::string& message, std::size_t at) {
+  std::optional<std::int64_t> actual(const Measure& measure) const {
+    IValue value;
+    for (const Plan::Code::Input& input : program_.inputs) {
+      if (input.name == measure.input && input.slot != internal::kNoSlot) value = slots_[input.slot];
+    }
+    for (const std::int64_t part : measure.part) {
+      if (!value.isTuple() && !value.isList()) return std::nullopt;
+      const std::vector<IValue> parts = elements_of(value);
+      if (part < 0 || static_cast<std::size_t>(part) >= parts.size()) return std::nullopt;
+      value = parts[static_cast<std::size_t>(part)];
+    }
     if (!value.isTensor() || !value.toTensor().defined()) return std::nullopt;
-    const auto dim = static_cast<std::int64_t>(std::strtoull(message.c_str() + at, nullptr, 10));
-    if (dim >= value.toTensor().dim()) return std::nullopt;
-    const std::size_t reason = std::min(message.find(": "), message.size());
-    return message.substr(0, reason) + ", but is " + std::to_string(value.toTensor().size(dim)) +
-           message.substr(reason);
+    const at::Tensor& tensor = value.toTensor();
+    if (measure.property == InputProperty::rank) return tensor.dim();
+    const bool is_there = measure.property == InputProperty::size && measure.dimension < tensor.dim() &&
+                          measure.dimension >= -tensor.dim();
+    return is_there ? std::optional(tensor.size(measure.dimension)) : std::nullopt;
   }
 
   [[noreturn]] void fail(const Step& step, const std::string& cause) const {
@@ -218,10 +220,13 @@ class PlanRunner {
     const Node* node = module_.graph().node_by_id(origin.node);
     std::string where = node ? call_text(*node) : "a node that is gone";
     if (const Node* inner = origin.body ? origin.body->node_by_id(origin.inner_node) : nullptr) {
+      const bool says = node && internal::has_own_words(*inner);
+      if (const auto said = says ? with_actual(*inner, names_in(*node, *origin.body)) : std::nullopt)
+        throw Error(ErrorKind::execution, *said, node->name());
       where += " (inside: " + call_text(*inner) + ")";
     }
     if (!node) throw Error(ErrorKind::execution, "while running " + where + ": " + cause);
-    if (const auto said = internal::has_own_words(*node) ? with_actual_size(cause) : std::nullopt)
+    if (const auto said = internal::has_own_words(*node) ? with_actual(*node) : std::nullopt)
       throw Error(ErrorKind::execution, *said, node->name());
     const std::string why = internal::cause_of_failure(*node, none_inputs_, cause);
     throw Error(ErrorKind::execution, internal::failure_text(*node, where, why), node->name());

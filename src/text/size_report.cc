@@ -3,18 +3,10 @@
 #include <algorithm>
 #include <ostream>
 
+#include <fxgraph/contract/contract.h>
 #include <fxgraph/ir/meta.h>
 
 namespace fx {
-namespace {
-
-// `x[1] must be 3: …`, as the assertions that a trace makes say it.
-bool speaks_of_sizes(std::string_view message) {
-  return message.find(" must be ") != std::string_view::npos && message.find('[') < message.find(" must be ");
-}
-
-}  // namespace
-
 std::string SizeStatement::str() const {
   std::string text = dimensions;
   switch (kind) {
@@ -38,10 +30,10 @@ SizeReport::SizeReport(const Graph& graph) {
     if (known) statements_.insert(statements_.end(), known->begin(), known->end());
   }
   if (!statements_.empty()) return;
-  static const Symbol kAssert("torch._assert");
-  for (const Node* node : graph.find_nodes(Op::call_function, kAssert)) {
-    if (node->args().size() != 2 || !node->arg(1).is_string() || !speaks_of_sizes(node->arg(1).as_string())) continue;
-    statements_.push_back({SizeStatement::Kind::noted, std::string(node->arg(1).as_string()), 0, {}, {}});
+  for (const Condition& condition : Contract(graph).conditions()) {
+    const auto is_size = [](const Measure& measure) { return measure.property == InputProperty::size; };
+    if (std::ranges::any_of(condition.measures, is_size))
+      statements_.push_back({SizeStatement::Kind::noted, condition.message(), 0, {}, {}});
   }
 }
 

@@ -50,7 +50,7 @@ RATCHETS = [
     Ratchet("calls", r"\b(schema_of|overload_of|bound_argument|find_schema)\b|\bfind_overload\([^()]*\btarget\(\)\)", "ask fx::Call, which binds what a node calls",
             outside="src/ops/"),
     Ratchet("Python's functions", r'"(operator\.\w+|torch\._assert|builtins\.\w+|math\.\w+|torch\.nn\.functional\.[a-z]\w*|torch\.(amp|autograd)\.[\w.]+)"', "ops/python_symbols.h names them",
-            outside="src/(ir|ops|text|codegen|export)/"),
+            outside="src/(ir|ops|contract|text|codegen|export)/"),
     Ratchet("aliases", r"\b(EffectIndex|ChangingStorages|KeptEffects)\b", "src/effects is the one analysis of aliases"),
     Ratchet("walks over aliases", r"\bfor_each_aliased_input\b", "src/effects is the one analysis of aliases", outside="src/effects/"),
     Ratchet("sizes", r"\b(SizeFitter|SizeTerms|Polynomial|FreeSizes|SizeBounds|InputForms)\b", "SizeExpr is the one engine for sizes"),

@@ -15,7 +15,6 @@
 namespace fx::size_rules_test {
 
 using at::Tensor;
-using pt2::SizeExpr;
 using testing::Json;
 
 constexpr const char* kHead = "graph():\n%x = placeholder[target=x]\n";

@@ -1,4 +1,5 @@
-// SizeExpr: a size that depends on the inputs, as torch.export writes it: SymPy's text of an expression of symbols.
+// SizeExpr: a number that depends on sizes of the inputs, as torch.export writes it: SymPy's text of an expression of
+// symbols.
 //
 //   SizeExpr::parse("Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(1))").str()
 //   // 2*s77 + 1
@@ -14,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fx::pt2 {
+namespace fx {
 
 /// An immutable expression over whole numbers, in which others may stand (`TruncToInt(2.5*ToFloat(s0))`, as
 /// interpolation by a factor gives); see the top of this file.
@@ -94,4 +95,4 @@ struct SizeRange {
 /// By symbol.
 using SizeRanges = std::map<std::string, SizeRange>;
 
-}  // namespace fx::pt2
+}  // namespace fx

@@ -1,4 +1,4 @@
-#include <fxgraph/export/size_expr.h>
+#include <fxgraph/symbolic/size_expr.h>
 
 #include <algorithm>
 #include <array>
@@ -6,11 +6,12 @@
 #include <cmath>
 #include <utility>
 
-#include <fxgraph/export/json.h>
+#include <fxgraph/support/error.h>
 
-namespace fx::pt2 {
+namespace fx {
 namespace {
 
+bool is_digit(unsigned char c) { return std::isdigit(c); }
 // Reads `Name(operand, operand, key=value)`.
 class Parser {
  public:
@@ -24,7 +25,10 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void fail() const { malformed("the size '" + std::string(text_.substr(0, 80)) + "' is no expression"); }
+  [[noreturn]] void fail() const {
+    throw Error(ErrorKind::io, "is malformed: the size '" + std::string(text_.substr(0, 80)) +
+                                   "' is no expression; export the program again");
+  }
 
   void skip_spaces() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
@@ -68,8 +72,7 @@ class Parser {
   SizeExpr expression(int depth) {
     if (depth > SizeExpr::kMaxDepth || ++terms_ > SizeExpr::kMaxTerms) fail();
     skip_spaces();
-    if (at_ < text_.size() && (text_[at_] == '-' || std::isdigit(static_cast<unsigned char>(text_[at_]))))
-      return SizeExpr::integer(number());
+    if (at_ < text_.size() && (text_[at_] == '-' || is_digit(text_[at_]))) return SizeExpr::integer(number());
     const std::string name(word());
     if (name.empty()) fail();
     if (!take('(')) return SizeExpr::call(name, {});  // a constant: oo, int_oo, true
@@ -222,7 +225,7 @@ Size holds(const SizeExpr& expr, const std::map<std::string, std::int64_t>& symb
   }
   const auto relation = std::ranges::find(kRelations, name, &Relation::name);
   if (relation == std::end(kRelations) || operands.size() != 2) return std::nullopt;
-  const std::optional<double> left = operands[0].evaluate_real(symbols), right = operands[1].evaluate_real(symbols);
+  const auto left = operands[0].evaluate_real(symbols), right = operands[1].evaluate_real(symbols);
   return left && right ? Size(relation->holds(*left, *right)) : std::nullopt;
 }
 
@@ -242,9 +245,7 @@ const RealFunction* find_real_function(const std::string& name) {
   return found == std::end(kRealFunctions) ? nullptr : found;
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
-}
+bool is_number(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_digit); }
 
 void append(std::string& out, const SizeExpr& expr, int outer) {
   if (expr.is_integer()) {
@@ -382,7 +383,7 @@ std::optional<double> SizeExpr::evaluate_real(const std::map<std::string, std::i
   }
   if (is_symbol()) return std::nullopt;
   if (name_ == kPiecewise) {
-    const SizeExpr* piece = piece_of(*this, symbols);
+    const auto* piece = piece_of(*this, symbols);
     return piece ? piece->evaluate_real(symbols) : std::nullopt;
   }
   const RealFunction& function = *find_real_function(name_);
@@ -396,4 +397,4 @@ std::optional<double> SizeExpr::evaluate_real(const std::map<std::string, std::i
   return result && std::isfinite(*result) ? result : std::nullopt;
 }
 
-}  // namespace fx::pt2
+}  // namespace fx

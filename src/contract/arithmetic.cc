@@ -1,0 +1,207 @@
+#include <fxgraph/contract/arithmetic.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace fx {
+namespace {
+
+// What a call is in SymPy's words; "Sub" and "Neg" are sums there.
+struct ArithmeticCall {
+  std::string_view target;
+  const char* function;
+};
+constexpr ArithmeticCall kArithmeticCalls[] = {
+    {"aten::add.int", "Add"},
+    {"operator.add", "Add"},
+    {"aten::sub.int", "Sub"},
+    {"operator.sub", "Sub"},
+    {"aten::mul.int", "Mul"},
+    {"operator.mul", "Mul"},
+    {"aten::neg.int", "Neg"},
+    {"operator.neg", "Neg"},
+    {"aten::floordiv.int", "FloorDiv"},
+    {"operator.floordiv", "FloorDiv"},
+    {"aten::remainder.int", "PythonMod"},
+    {"operator.mod", "PythonMod"},
+    {"prim::min.int", "Min"},
+    {"builtins.min", "Min"},
+    {"torch.sym_min", "Min"},
+    {"prim::max.int", "Max"},
+    {"builtins.max", "Max"},
+    {"torch.sym_max", "Max"},
+    {"torch.sym_sum", "Add"},
+    {"aten::add.float", "Add"},
+    {"aten::add.float_int", "Add"},
+    {"aten::add.int_float", "Add"},
+    {"aten::sub.float", "Sub"},
+    {"aten::sub.float_int", "Sub"},
+    {"aten::sub.int_float", "Sub"},
+    {"aten::mul.float", "Mul"},
+    {"aten::mul.float_int", "Mul"},
+    {"aten::mul.int_float", "Mul"},
+    {"aten::div.int", "TrueDiv"},
+    {"aten::div.float", "TrueDiv"},
+    {"operator.truediv", "TrueDiv"},
+    {"torch.sym_float", "ToFloat"},
+    {"builtins.float", "ToFloat"},
+    {"aten::Float.int", "ToFloat"},
+    {"math.trunc", "TruncToInt"},
+    {"builtins.int", "TruncToInt"},
+    {"torch.sym_int", "TruncToInt"},
+    {"aten::Int.float", "TruncToInt"},
+    {"math.floor", "FloorToInt"},
+    {"aten::floor.float", "FloorToInt"},
+    {"math.ceil", "CeilToInt"},
+    {"aten::ceil.float", "CeilToInt"},
+    {"math.sqrt", "Sqrt"},
+    {"torch._sym_sqrt", "Sqrt"},
+    {"aten::sqrt.int", "Sqrt"},
+    {"aten::sqrt.float", "Sqrt"},
+    {"operator.sqrt", "Sqrt"},
+    {"operator.div", "TrueDiv"},
+    {"aten::Int.Scalar", "TruncToInt"},
+    {"aten::Float.Scalar", "ToFloat"},
+    {"operator.pow", "Power"},
+    {"aten::pow.int", "FloatPow"},
+    {"aten::pow.float", "FloatPow"},
+    {"aten::pow.int_float", "FloatPow"},
+    {"aten::pow.float_int", "FloatPow"},
+    {"operator.lshift", "LShift"},
+    {"operator.__lshift__", "LShift"},
+    {"operator.rshift", "RShift"},
+    {"operator.__rshift__", "RShift"},
+    {"operator.gt", "StrictGreaterThan"},
+    {"operator.lt", "StrictLessThan"},
+    {"operator.ge", "GreaterThan"},
+    {"operator.le", "LessThan"},
+    {"operator.eq", "Equality"},
+    {"operator.ne", "Unequality"},
+    {"operator.and_", "And"},
+    {"aten::__and__.bool", "And"},
+    {"operator.or_", "Or"},
+    {"aten::__or__.bool", "Or"},
+    {"operator.not_", "Not"},
+    {"operator.__not__", "Not"},
+    {"torch.sym_not", "Not"},
+    {"torch.sym_ite", "torch.sym_ite"},
+};
+constexpr std::string_view kChoice = "torch.sym_ite";
+
+SizeExpr negative(SizeExpr expr) {
+  if (expr.is_integer()) return SizeExpr::integer(-expr.value());
+  return SizeExpr::call("Mul", {SizeExpr::integer(-1), std::move(expr)});
+}
+
+bool is_of_one(std::string_view function) {
+  return function == "Neg" || function == "ToFloat" || function == "Sqrt" || function == "Not" ||
+         function.ends_with("ToInt");
+}
+
+SizeExpr to_real(SizeExpr expr) {
+  if (expr.is_real()) return expr;
+  if (expr.is_integer()) return SizeExpr::real(static_cast<double>(expr.value()));
+  return SizeExpr::call("ToFloat", {std::move(expr)});
+}
+
+SizeExpr of_one(std::string_view function, SizeExpr operand) {
+  if (function == "Neg") return negative(std::move(operand));
+  if (function == "ToFloat") return to_real(std::move(operand));
+  // Python's own name for it, OpaqueUnaryFn_sqrt, is one that PyTorch 2.14 cannot read back: it knows no bounds of it.
+  if (function == "Sqrt") return SizeExpr::call("FloatPow", {to_real(std::move(operand)), SizeExpr::real(0.5)});
+  if (function == "Not") return SizeExpr::call("Not", {std::move(operand)});
+  return operand.is_real() ? SizeExpr::call(std::string(function), {std::move(operand)}) : operand;
+}
+
+// By a number of digits that is written out.
+std::optional<SizeExpr> shifted(std::string_view function, const SizeExpr& value, const SizeExpr& by) {
+  constexpr std::int64_t kMost = 62;
+  if (!by.is_integer() || by.value() < 0 || by.value() > kMost || value.is_real()) return std::nullopt;
+  const SizeExpr factor = SizeExpr::integer(std::int64_t{1} << by.value());
+  if (function == "RShift") return SizeExpr::call("FloorDiv", {value, factor});
+  return SizeExpr::call("Mul", {factor, value});
+}
+
+SizeExpr chosen(const SizeExpr& condition, SizeExpr then, SizeExpr otherwise) {
+  if (then.is_real() || otherwise.is_real()) {
+    then = to_real(std::move(then));
+    otherwise = to_real(std::move(otherwise));
+  }
+  return SizeExpr::call("Piecewise",
+                        {SizeExpr::call("ExprCondPair", {std::move(then), condition}),
+                         SizeExpr::call("ExprCondPair", {std::move(otherwise), SizeExpr::call("true", {})})});
+}
+
+bool is_condition(std::string_view function) {
+  constexpr std::string_view kConditions[] = {
+      "StrictGreaterThan", "StrictLessThan", "GreaterThan", "LessThan", "Equality", "Unequality", "And", "Or", "Not"};
+  return std::ranges::find(kConditions, function) != std::end(kConditions);
+}
+
+// Floats beside whole numbers make floats of those.
+std::optional<SizeExpr> of_several(std::string_view function, std::vector<SizeExpr> operands) {
+  if (function.ends_with("Shift")) return shifted(function, operands[0], operands[1]);
+  const bool is_real = function == "FloatPow" || std::ranges::any_of(operands, &SizeExpr::is_real);
+  if (function == "Power") function = is_real ? "FloatPow" : "PowByNatural";
+  if (function == "TrueDiv") function = is_real ? "FloatTrueDiv" : "IntTrueDiv";
+  if (is_real) {
+    if (function == "FloorDiv" || function == "PythonMod") return std::nullopt;
+    for (SizeExpr& operand : operands) operand = to_real(std::move(operand));
+  }
+  if (function == "Sub") return SizeExpr::call("Add", {operands[0], negative(operands[1])});
+  return SizeExpr::call(std::string(function), std::move(operands));
+}
+
+}  // namespace
+
+bool varies(const SizeExpr& expr) {
+  bool found = false;
+  expr.for_each_symbol([&](const std::string&) { found = true; });
+  return found;
+}
+
+std::string number_operator(Symbol target) {
+  constexpr std::string_view kAten = "aten::", kInt = ".int";
+  std::string_view name = target.view();
+  if (!name.starts_with(kAten)) return std::string(name);
+  name.remove_prefix(kAten.size());
+  if (name.ends_with(kInt)) name.remove_suffix(kInt.size());
+  return name.find('.') == name.npos ? "operator." + std::string(name) : target.str();
+}
+
+std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optional<SizeExpr>(const Node&)>& value_of) {
+  auto row = std::ranges::find(kArithmeticCalls, node.target().view(), &ArithmeticCall::target);
+  if (row == std::end(kArithmeticCalls)) {
+    const std::string name = number_operator(node.target());
+    row = std::ranges::find(kArithmeticCalls, std::string_view(name), &ArithmeticCall::target);
+  }
+  if (row == std::end(kArithmeticCalls) || !node.kwargs().empty() || node.args().empty()) return std::nullopt;
+  const bool of_list = node.args().size() == 1 && node.arg(0).is_sequence();
+  const bool is_choice = row->function == kChoice;
+  std::vector<SizeExpr> operands;
+  for (const Argument& arg : of_list ? node.arg(0).elements() : node.args()) {
+    std::optional<SizeExpr> operand = arg.is_int()     ? std::optional(SizeExpr::integer(arg.as_int()))
+                                      : arg.is_float() ? std::optional(SizeExpr::real(arg.as_float()))
+                                      : arg.is_bool()
+                                          ? std::optional(SizeExpr::call(arg.as_bool() ? "true" : "false", {}))
+                                      : arg.is_node() ? value_of(arg.node())
+                                                      : std::nullopt;
+    if (!operand) return std::nullopt;
+    operands.push_back(std::move(*operand));
+  }
+  const std::string_view function = row->function;
+  if (is_choice) {
+    if (operands.size() != 3) return std::nullopt;
+    return chosen(operands[0], std::move(operands[1]), std::move(operands[2]));
+  }
+  if (is_of_one(function)) return operands.size() == 1 ? std::optional(of_one(function, operands[0])) : std::nullopt;
+  if (operands.size() < 2 || (!of_list && operands.size() > 2)) return std::nullopt;
+  std::optional<SizeExpr> made = of_several(function, std::move(operands));
+  if (!made || varies(*made) || made->is_real() || is_condition(function)) return made;
+  const std::optional<std::int64_t> value = made->evaluate({});
+  return value ? std::optional(SizeExpr::integer(*value)) : std::nullopt;
+}
+
+}  // namespace fx

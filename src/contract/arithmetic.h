@@ -1,0 +1,25 @@
+// What calls of arithmetic say of the numbers that they make.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/symbolic/size_expr.h>
+
+namespace fx {
+
+/// `operator.ge` for `aten::ge.int`, `aten::ge` and `operator.ge`; other targets as they are.
+std::string number_operator(Symbol target);
+
+/// True when a symbol stands in it.
+bool varies(const SizeExpr& expr);
+
+/// The expression that `node`'s call is of the numbers that it takes, which `value_of` gives; nothing when it is no
+/// arithmetic of numbers. Comparisons are conditions, 1 where they hold.
+std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optional<SizeExpr>(const Node&)>& value_of);
+
+}  // namespace fx

@@ -1,0 +1,211 @@
+#include <fxgraph/contract/contract.h>
+
+#include <algorithm>
+#include <iterator>
+#include <ostream>
+#include <string_view>
+#include <utility>
+
+#include <fxgraph/contract/arithmetic.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/call.h>
+#include <fxgraph/ops/python_symbols.h>
+
+namespace fx {
+namespace {
+
+using Relation = Condition::Relation;
+
+struct Question {
+  std::string_view name;  // of the operator, or of the attribute
+  InputProperty property;
+  std::string_view spelt;  // behind the input
+};
+constexpr Question kQuestions[] = {
+    {"aten::dim", InputProperty::rank, ".dim()"},
+    {"aten::numel", InputProperty::numel, ".numel()"},
+    {"aten::len", InputProperty::length, ".len()"},
+    {"builtins.len", InputProperty::length, ".len()"},
+    {"prim::dtype", InputProperty::dtype, ".dtype"},
+    {"dtype", InputProperty::dtype, ".dtype"},
+    {"prim::device", InputProperty::device, ".device"},
+    {"device", InputProperty::device, ".device"},
+    {"aten::is_contiguous", InputProperty::contiguous, ".is_contiguous()"},
+};
+
+/// The input, or the part of one, that a node is; nothing else.
+std::optional<Measure> input_of(const Node& node, const InputNames& names) {
+  Measure measure;
+  const Node* at = &node;
+  for (; !at->is(Op::placeholder); at = &at->arg(0).node()) {
+    const bool is_part = at->is_call(python::kGetItem) && at->args().size() == 2 && at->arg(0).is_node() &&
+                         at->arg(1).is_int() && measure.part.size() < kMostTerms;
+    if (!is_part) return std::nullopt;
+    measure.part.insert(measure.part.begin(), at->arg(1).as_int());
+  }
+  measure.input = measure.name = names(*at);
+  if (measure.input.empty()) return std::nullopt;
+  for (const std::int64_t each : measure.part) measure.name += "[" + std::to_string(each) + "]";
+  measure.property = InputProperty::value;
+  return measure;
+}
+
+/// What is asked of an input, in any spelling.
+std::optional<Measure> measure_of(const Node& node, const InputNames& names) {
+  if (node.is(Op::placeholder) || node.is_call(python::kGetItem)) return input_of(node, names);
+  const Call call = call_of(node);
+  const bool is_attribute = node.is_call(python::kGetAttr) && node.args().size() == 2 && node.arg(1).is_string();
+  const Argument* of = call && !call.schema().arguments.empty()        ? call.argument(0)
+                       : is_attribute || node.is_call(python::kLength) ? &node.args()[0]
+                                                                       : nullptr;
+  if (!of || !of->is_node()) return std::nullopt;
+  const std::string_view name = call           ? packet_of(call.schema().target.view())
+                                : is_attribute ? std::string_view(node.arg(1).as_string())
+                                               : node.target().view();
+  const bool is_size = name == "aten::size" && call.schema().arguments.size() == 2;
+  const auto question = std::ranges::find(kQuestions, name, &Question::name);
+  if (!is_size && question == std::end(kQuestions)) return std::nullopt;
+  std::optional<Measure> measure = input_of(of->node(), names);
+  if (!measure) return std::nullopt;
+  if (!is_size) {
+    measure->property = question->property;
+    measure->name += question->spelt;
+    return measure;
+  }
+  const Argument* dimension = call.argument(1);
+  if (!dimension || !dimension->is_int()) return std::nullopt;
+  measure->property = InputProperty::size;
+  measure->dimension = dimension->as_int();
+  const std::string at = std::to_string(measure->dimension);
+  measure->name += measure->part.empty() ? "[" + at + "]" : ".size(" + at + ")";
+  return measure;
+}
+
+/// Follows one assertion back.
+class Reader {
+ public:
+  explicit Reader(const std::function<std::string(const Node&)>& name_of) : name_of_(name_of) {}
+
+  std::optional<SizeExpr> expression(const Node& node) {
+    if (++terms_ > kMostTerms) return std::nullopt;
+    if (const std::string name = name_of_(node); !name.empty()) return SizeExpr::symbol(name);
+    if (!node.is(Op::call_function)) return std::nullopt;
+    if (std::optional<SizeExpr> compared = comparison(node)) return compared;
+    return said_by(node, [&](const Node& input) { return expression(input); });
+  }
+
+ private:
+  /// Of what is no number: dtypes, devices, None.
+  std::optional<SizeExpr> comparison(const Node& node) {
+    const std::string target = number_operator(node.target());
+    const bool equal = target == "operator.eq" || target == "operator.is_";
+    if ((!equal && target != "operator.ne" && target != "operator.is_not") || node.args().size() != 2) return {};
+    const bool first = node.args()[0].is_node();
+    const Argument &known = node.args()[first ? 0 : 1], &literal = node.args()[first ? 1 : 0];
+    if (!known.is_node() || literal.is_node() || literal.is_int() || literal.is_float() || literal.is_bool()) return {};
+    std::optional<SizeExpr> of = expression(known.node());
+    if (!of) return std::nullopt;
+    return SizeExpr::call(equal ? "Equality" : "Unequality",
+                          {*std::move(of), SizeExpr::call(to_string(literal, NodeStyle::plain), {})});
+  }
+
+  const std::function<std::string(const Node&)>& name_of_;
+  int terms_ = 0;
+};
+
+struct RelationRow {
+  std::string_view function;  // SymPy's
+  Relation relation;
+  std::string_view words;
+};
+constexpr RelationRow kRelations[] = {{"Equality", Relation::equal, " must be "},
+                                      {"Unequality", Relation::unequal, " must not be "},
+                                      {"GreaterThan", Relation::at_least, " must be at least "},
+                                      {"LessThan", Relation::at_most, " must be at most "},
+                                      {"StrictGreaterThan", Relation::more, " must be more than "},
+                                      {"StrictLessThan", Relation::less, " must be less than "}};
+
+/// `x[0] % 8 == 0`
+bool is_multiple(const Condition& condition) {
+  return condition.relation == Relation::equal && condition.right == SizeExpr::integer(0) &&
+         (condition.left.name() == "Mod" || condition.left.name() == "PythonMod") &&
+         condition.left.operands().size() == 2;
+}
+
+}  // namespace
+
+std::optional<SizeExpr> asserted(const Node& assertion, const std::function<std::string(const Node&)>& name_of) {
+  if (!assertion.is_call(python::kAssert) || assertion.args().empty() || !assertion.arg(0).is_node())
+    return std::nullopt;
+  return Reader(name_of).expression(assertion.arg(0).node());
+}
+
+std::optional<Condition> read_condition(const Node& assertion, const InputNames& names) {
+  Condition condition;
+  condition.assertion = &assertion;
+  const std::optional<SizeExpr> expression = asserted(assertion, [&](const Node& node) -> std::string {
+    std::optional<Measure> measure = measure_of(node, names);
+    if (!measure) return {};
+    const auto known = std::ranges::find(condition.measures, measure->name, &Measure::name);
+    if (known == condition.measures.end()) condition.measures.push_back(*measure);
+    return measure->name;
+  });
+  if (!expression || condition.measures.empty()) return std::nullopt;
+  if (assertion.args().size() > 1 && assertion.arg(1).is_string()) condition.reason = assertion.arg(1).as_string();
+  const auto row = std::ranges::find(kRelations, expression->name(), &RelationRow::function);
+  const bool compares = row != std::end(kRelations) && expression->operands().size() == 2;
+  condition.relation = compares ? row->relation : Relation::holds;
+  condition.left = compares ? expression->operands()[0] : *expression;
+  if (compares) condition.right = expression->operands()[1];
+  if (is_multiple(condition)) {
+    condition.relation = Relation::multiple;
+    condition.right = condition.left.operands()[1];
+    condition.left = SizeExpr(condition.left.operands()[0]);
+  }
+  return condition;
+}
+
+std::string Condition::str() const {
+  if (relation == Relation::holds) return left.str() + " must hold";
+  if (relation == Relation::multiple) return left.str() + " must be a multiple of " + right.str();
+  const auto row = std::ranges::find(kRelations, relation, &RelationRow::relation);
+  const bool is_rank = measures.size() == 1 && left.is_symbol() && measures[0].property == InputProperty::rank;
+  if (is_rank && relation == Relation::equal)
+    return measures[0].name.substr(0, measures[0].name.rfind('.')) + " must be of " + right.str() + " dimensions";
+  const bool of_others = relation == Relation::equal && varies(right);
+  return left.str() + std::string(row->words) + (of_others ? "equal to " : "") + right.str();
+}
+
+std::string Condition::message() const {
+  const std::string must = str();
+  return reason.starts_with(must) ? reason : must + ": " + reason;
+}
+
+std::ostream& operator<<(std::ostream& out, const Condition& condition) { return out << condition.str(); }
+
+InputNames names_in(const Node& call, const Graph& body) {
+  return [&call, inputs = body.placeholders()](const Node& placeholder) -> std::string {
+    const std::size_t at = static_cast<std::size_t>(std::ranges::find(inputs, &placeholder) - inputs.begin());
+    const Node* given = at < call.args().size() ? call.args()[at].node_or_null() : nullptr;
+    return given && given->is(Op::placeholder) ? given->name() : std::string();
+  };
+}
+
+Contract::Contract(const Graph& graph, const InputNames& names) {
+  for (const Node* node : graph.find_nodes(Op::call_function, python::kAssert)) {
+    if (std::optional<Condition> condition = read_condition(*node, names)) conditions_.push_back(*std::move(condition));
+  }
+}
+
+void Contract::add(Contract called) {
+  conditions_.insert(conditions_.end(), std::make_move_iterator(called.conditions_.begin()),
+                     std::make_move_iterator(called.conditions_.end()));
+}
+
+std::string Contract::str() const {
+  std::string text;
+  for (const Condition& condition : conditions_) text += condition.str() + "\n";
+  return text;
+}
+
+}  // namespace fx
