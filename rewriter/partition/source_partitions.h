@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <fxgraph/effects/module_info.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/matchers/targets.h>
 
