@@ -110,13 +110,12 @@ class Optimizer {
   /// Once, at the end: nothing is to look for operators that are packed calls by now.
   void lower(std::size_t from) {
     if (from == selected_.size()) return;
-    shapes_.find(/*hide_free=*/false);
-    if (shapes_.known()) shapes_.find_samples();
+    shapes_.find();
     const bool compares = !options_.target.empty() && shapes_.known();
     const auto plain = compares ? copy_of_program() : nullptr;
     bool changed = false;
     for (std::size_t i = from; i < selected_.size(); ++i) {
-      shapes_.find(selected_[i]->reads_sizes);  // to be measured, a place needs those of the example
+      shapes_.find(hiding(selected_[i]->reads_sizes));  // to be measured, a place needs those of the example
       changed |= run_pass(i);
     }
     eliminate_dead_code(module_);
@@ -134,10 +133,9 @@ class Optimizer {
   /// Of the program before it is lowered, which computes the same of every batch in operators that are known.
   void find_whether_cut() {
     if (options_.target.empty() || !options_.micro_batches || !is_batch(options_.inputs)) return;
-    shapes_.find(/*hide_free=*/true);
-    if (!shapes_.known()) return;
     const auto takes_default = [](const Node* input) { return !input->args().empty() && input->has_users(); };
-    const auto across = computes_across_samples(module_.graph(), shapes_.shapes());
+    const auto across = shapes_.across_samples();
+    if (!shapes_.known()) return;
     if (across) report_.without_micro_batches = across->node + ": " + across->reason;
     if (across || std::ranges::any_of(module_.graph().placeholders(), takes_default)) return;
     cut_.emplace();
@@ -246,7 +244,7 @@ class Optimizer {
   bool run_pass(std::size_t i) {
     tell(selected_[i]->name);
     const auto start = std::chrono::steady_clock::now();
-    rules::RuleContext program{module_, *selected_[i], shapes_.shapes(), &shapes_.free_sizes(), options_.concurrent};
+    rules::RuleContext program{module_, *selected_[i], shapes_.shapes(), &options_.inputs, options_.concurrent};
     rules::PassResult outcome = selected_[i]->pass(program);
     RuleOutcome& sum = report_.rules[i];
     sum.time += std::chrono::steady_clock::now() - start;
@@ -304,7 +302,8 @@ class Optimizer {
     if (!went_by_types_.empty() && !std::exchange(asserts_types_, true)) forms_->assert_types(went_by_types_);
   }
 
-  void find_shapes() { shapes_.find(reads_sizes_ && shapes_.any_reader()); }
+  void find_shapes() { shapes_.find(hiding(reads_sizes_ && shapes_.any_reader())); }
+  static std::optional<rules::Vary> hiding(bool free) { return free ? std::optional(rules::Vary::all) : std::nullopt; }
 
   void tell(std::string_view rule) const {
     if (options_.progress) options_.progress(rule);

@@ -12,19 +12,21 @@
 
 namespace fx::rules {
 
-void ProgramShapes::find(bool hide_free) {
+void ProgramShapes::find(std::optional<Vary> vary) {
   if (inputs_.empty()) return;
   propagate();
   if (!known()) return;
-  if (hide_free) {
-    if (must_run_) {
-      free_sizes_.mark_all(shapes_);
-    } else {
-      free_sizes_.mark(shapes_);
-    }
-  }
+  if (vary) mark_free(module_, inputs_, shapes_, *vary);
   forget_branches(module_.graph(), shapes_);
   forget_changing_forms();
+}
+
+std::optional<AcrossSamples> ProgramShapes::across_samples() {
+  find(Vary::all);
+  const auto across = computes_across_samples(module_.graph(), shapes_);
+  if (!across || !known()) return across;
+  find(Vary::first);
+  return computes_across_samples(module_.graph(), shapes_) ? across : std::nullopt;
 }
 
 bool ProgramShapes::any_reader() const {

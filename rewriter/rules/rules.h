@@ -29,7 +29,6 @@
 
 namespace fx::rules {
 
-class FreeSizes;
 struct OptimizeRule;
 
 /// What passes work on.
@@ -37,8 +36,8 @@ struct RuleContext {
   GraphModule& module;       ///< the program
   const OptimizeRule& rule;  ///< that is applied
   Shapes& shapes;  ///< of the module's graph, as far as they are known; empty when nobody said what the inputs are
-  /// Which sizes hold for other inputs; null when the program runs on these alone.
-  FreeSizes* sizes = nullptr;
+  /// An example of the inputs; null when the program runs on these alone.
+  const std::vector<TensorInfo>* inputs = nullptr;
   /// Only kernels that several threads may run at once in one copy of the program: not XNNPACK's.
   bool concurrent = false;
   /// Through it a pass edits the graph.

@@ -14,7 +14,7 @@
 namespace fx {
 namespace {
 
-using Relation = Condition::Relation;
+using Relation = SizeRelation;
 
 struct Question {
   std::string_view name;  // of the operator, or of the attribute
@@ -116,21 +116,10 @@ class Reader {
 struct RelationRow {
   std::string_view function;  // SymPy's
   Relation relation;
-  std::string_view words;
 };
-constexpr RelationRow kRelations[] = {{"Equality", Relation::equal, " must be "},
-                                      {"Unequality", Relation::unequal, " must not be "},
-                                      {"GreaterThan", Relation::at_least, " must be at least "},
-                                      {"LessThan", Relation::at_most, " must be at most "},
-                                      {"StrictGreaterThan", Relation::more, " must be more than "},
-                                      {"StrictLessThan", Relation::less, " must be less than "}};
-
-/// `x[0] % 8 == 0`
-bool is_multiple(const Condition& condition) {
-  return condition.relation == Relation::equal && condition.right == SizeExpr::integer(0) &&
-         (condition.left.name() == "Mod" || condition.left.name() == "PythonMod") &&
-         condition.left.operands().size() == 2;
-}
+constexpr RelationRow kRelations[] = {{"Equality", Relation::equal},         {"Unequality", Relation::unequal},
+                                      {"GreaterThan", Relation::at_least},   {"LessThan", Relation::at_most},
+                                      {"StrictGreaterThan", Relation::more}, {"StrictLessThan", Relation::less}};
 
 }  // namespace
 
@@ -138,6 +127,16 @@ std::optional<SizeExpr> asserted(const Node& assertion, const std::function<std:
   if (!assertion.is_call(python::kAssert) || assertion.args().empty() || !assertion.arg(0).is_node())
     return std::nullopt;
   return Reader(name_of).expression(assertion.arg(0).node());
+}
+
+SizeCondition condition_of(const SizeExpr& expression) {
+  const auto row = std::ranges::find(kRelations, expression.name(), &RelationRow::function);
+  if (row == std::end(kRelations) || expression.operands().size() != 2) return {Relation::holds, expression, {}};
+  const SizeExpr &left = expression.operands()[0], &right = expression.operands()[1];
+  const bool is_remainder = (left.is_call("Mod") || left.is_call("PythonMod")) && left.operands().size() == 2;
+  if (row->relation == Relation::equal && right == SizeExpr(0) && is_remainder)
+    return {Relation::multiple, left.operands()[0], left.operands()[1]};
+  return {row->relation, left, right};
 }
 
 std::optional<Condition> read_condition(const Node& assertion, const InputNames& names) {
@@ -152,28 +151,15 @@ std::optional<Condition> read_condition(const Node& assertion, const InputNames&
   });
   if (!expression || condition.measures.empty()) return std::nullopt;
   if (assertion.args().size() > 1 && assertion.arg(1).is_string()) condition.reason = assertion.arg(1).as_string();
-  const auto row = std::ranges::find(kRelations, expression->name(), &RelationRow::function);
-  const bool compares = row != std::end(kRelations) && expression->operands().size() == 2;
-  condition.relation = compares ? row->relation : Relation::holds;
-  condition.left = compares ? expression->operands()[0] : *expression;
-  if (compares) condition.right = expression->operands()[1];
-  if (is_multiple(condition)) {
-    condition.relation = Relation::multiple;
-    condition.right = condition.left.operands()[1];
-    condition.left = SizeExpr(condition.left.operands()[0]);
-  }
+  static_cast<SizeCondition&>(condition) = condition_of(*expression);
   return condition;
 }
 
 std::string Condition::str() const {
-  if (relation == Relation::holds) return left.str() + " must hold";
-  if (relation == Relation::multiple) return left.str() + " must be a multiple of " + right.str();
-  const auto row = std::ranges::find(kRelations, relation, &RelationRow::relation);
   const bool is_rank = measures.size() == 1 && left.is_symbol() && measures[0].property == InputProperty::rank;
   if (is_rank && relation == Relation::equal)
     return measures[0].name.substr(0, measures[0].name.rfind('.')) + " must be of " + right.str() + " dimensions";
-  const bool of_others = relation == Relation::equal && varies(right);
-  return left.str() + std::string(row->words) + (of_others ? "equal to " : "") + right.str();
+  return SizeCondition::str();
 }
 
 std::string Condition::message() const {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
-#include <fxgraph/symbolic/size_expr.h>
+#include <fxgraph/symbolic/size_facts.h>
 
 namespace fx {
 
@@ -34,12 +34,7 @@ struct Measure {
 };
 
 /// One condition on the inputs.
-struct Condition {
-  /// How the two sides stand to each other. `holds`: another condition, all of it on the left.
-  enum class Relation : std::uint8_t { equal, unequal, at_least, at_most, more, less, multiple, holds };
-  Relation relation{};              ///< what must be
-  SizeExpr left;                    ///< `x[0]`
-  SizeExpr right;                   ///< `4`, `2*y[0] + 1`; of `multiple` the step
+struct Condition : SizeCondition {
   std::vector<Measure> measures{};  ///< those that the two sides name, each once
   std::string reason;               ///< the message, as it is written
   const Node* assertion = nullptr;  ///< says so in the graph
@@ -82,6 +77,9 @@ class Contract {
 
 /// The condition on inputs that an assertion is; nothing where it is none, or on something else.
 std::optional<Condition> read_condition(const Node& assertion, const InputNames& names = &Node::name);
+
+/// The condition that an expression is which holds where it is 1: `x[0] >= 4`.
+SizeCondition condition_of(const SizeExpr& expression);
 
 /// What an assertion asserts, as an expression of the numbers that `name_of` gives names; nothing where another number
 /// stands in it. Of more than kMostTerms numbers: nothing.

@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include <fxgraph/export/call_sizes.h>
 #include <fxgraph/export/observed_runs.h>
 #include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/module/interpreter.h>
+#include <fxgraph/ops/records/size_inference.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 
@@ -177,6 +177,46 @@ class Combiner {
     found = said;
   }
 
+  // What is known of a value before it, as rows of sizes take it.
+  static AbstractValue abstract(const ValueShape& shape) {
+    switch (shape.kind) {
+      case ValueShape::Kind::tensor: {
+        TensorType type{shape.tensor.dtype, {}, std::nullopt};
+        for (const SymbolicSize& size : shape.tensor.sizes) type.sizes.push_back(size.expr.simplified());
+        return type;
+      }
+      case ValueShape::Kind::integer: return shape.integer.expr.simplified();
+      case ValueShape::Kind::list: {
+        AbstractValue::List list;
+        for (const ValueShape& each : shape.elements) list.push_back(abstract(each));
+        return list;
+      }
+      default: return {};
+    }
+  }
+
+  // The sizes that the call's row says, which vary; none where it says nothing.
+  std::vector<SizeExpr> said_sizes(const Node& node) const {
+    const Call call = call_of(node);
+    if (!call || node.all_input_nodes().empty()) return {};
+    SizeFacts facts;
+    for (const auto& [symbol, value] : example_) {
+      const auto range = ranges_.find(symbol);
+      facts.declare(symbol, range == ranges_.end() ? SizeRange{0, std::nullopt} : range->second);
+    }
+    AbstractValue::List arguments;
+    for (std::size_t i = 0; i < call.schema().arguments.size(); ++i) {
+      const Argument* argument = call.argument(i);
+      arguments.push_back(argument
+                              ? AbstractValue::of(*argument, [this](const Node& of) { return abstract((*known_)[of]); })
+                              : AbstractValue::literal(Argument()));
+    }
+    FreshSymbols fresh;
+    const InferredCall made = infer(call.schema(), arguments, facts, fresh);
+    const TensorType* tensor = made.results.size() == 1 ? made.results[0].tensor() : nullptr;
+    return tensor && fresh.empty() ? tensor->sizes : std::vector<SizeExpr>();
+  }
+
   TensorMeta tensor(const Node& node, const std::vector<const Observed*>& seen) {
     const Observed& first = *seen[0];
     TensorMeta meta;
@@ -184,54 +224,53 @@ class Combiner {
     meta.device = first.device;
     meta.requires_grad = first.requires_grad;
     const std::size_t rank = first.numbers.size() / 2;
-    const KnownSizes known{[this](const Node& value) -> const auto& {return (*known_)[value].tensor.sizes;
+    const TensorMeta* const input = inputs_.input_at(node);
+    std::vector<SizeExpr> said;
+    if (input) {
+      for (const SymbolicSize& size : input->sizes) said.push_back(size.expr);
+    } else {
+      said = said_sizes(node);
+    }
+    for (std::size_t i = 0; i < rank; ++i) {
+      const bool varies_so = said.size() == rank && (input || varies(said[i]));
+      meta.sizes.push_back(size(node, seen, i, varies_so ? std::optional(said[i]) : std::nullopt));
+    }
+    for (std::size_t i = 0; i < rank; ++i) meta.strides.push_back(stride(node, seen, i, meta.sizes));
+    return meta;
   }
-  , [this](const Node& value) -> std::optional<SizeExpr> {
-    const ValueShape& shape = (*known_)[value];
-    if (shape.kind != ValueShape::Kind::integer) return std::nullopt;
-    return shape.integer.expr;
-  }
-};
-const TensorMeta* const input = inputs_.input_at(node);
-for (std::size_t i = 0; i < rank; ++i)
-  meta.sizes.push_back(size(node, seen, i,
-                            input&& i < input->sizes.size() ? input->sizes[i].expr : said_size(node, i, known)));
-for (std::size_t i = 0; i < rank; ++i) meta.strides.push_back(stride(node, seen, i, meta.sizes));
-return meta;
-}  // namespace
 
-// Where no expression explains all runs, what it is of the sizes in the example and in most: the product of those
-// behind it. A tensor without elements has other strides, and `reshape` gives a view where the sizes happen to allow
-// one.
-SymbolicSize stride(const Node& node, const std::vector<const Observed*>& seen, std::size_t at,
-                    const std::vector<SymbolicSize>& sizes) {
-  std::vector<Number> numbers;
-  for (const Observed* each : seen) numbers.push_back(each->numbers[sizes.size() + at]);
-  if (fitter_.fit(numbers)) return size(node, seen, sizes.size() + at);
-  std::vector<SizeExpr> behind;
-  Number product = 1;
-  for (std::size_t i = at + 1; i < sizes.size(); ++i) {
-    product *= seen[0]->numbers[i];
-    if (sizes[i].expr != SizeExpr::integer(1)) behind.push_back(sizes[i].expr);
+  // Where no expression explains all runs, what it is of the sizes in the example and in most: the product of those
+  // behind it. A tensor without elements has other strides, and `reshape` gives a view where the sizes happen to allow
+  // one.
+  SymbolicSize stride(const Node& node, const std::vector<const Observed*>& seen, std::size_t at,
+                      const std::vector<SymbolicSize>& sizes) {
+    std::vector<Number> numbers;
+    for (const Observed* each : seen) numbers.push_back(each->numbers[sizes.size() + at]);
+    if (fitter_.fit(numbers)) return size(node, seen, sizes.size() + at);
+    std::vector<SizeExpr> behind;
+    Number product = 1;
+    for (std::size_t i = at + 1; i < sizes.size(); ++i) {
+      product *= seen[0]->numbers[i];
+      if (sizes[i].expr != SizeExpr::integer(1)) behind.push_back(sizes[i].expr);
+    }
+    std::size_t others = 0;
+    for (const Observed* each : seen) {
+      Number here = 1;
+      for (std::size_t i = at + 1; i < sizes.size(); ++i) here *= each->numbers[i];
+      others += here != each->numbers[sizes.size() + at];
+    }
+    const bool is_dense = product == numbers[0] && !behind.empty() && others < seen.size() / 2;
+    if (!is_dense) return size(node, seen, sizes.size() + at);
+    return {behind.size() == 1 ? behind[0] : SizeExpr::call("Mul", std::move(behind)), numbers[0]};
   }
-  std::size_t others = 0;
-  for (const Observed* each : seen) {
-    Number here = 1;
-    for (std::size_t i = at + 1; i < sizes.size(); ++i) here *= each->numbers[i];
-    others += here != each->numbers[sizes.size() + at];
-  }
-  const bool is_dense = product == numbers[0] && !behind.empty() && others < seen.size() / 2;
-  if (!is_dense) return size(node, seen, sizes.size() + at);
-  return {behind.size() == 1 ? behind[0] : SizeExpr::call("Mul", std::move(behind)), numbers[0]};
-}
 
-SizeFitter fitter_;
-const Symbols& example_;
-const SizeRanges& ranges_;
-const SizedInputs& inputs_;
-const DataSizes& data_;
-std::set<std::string>* unfit_;
-const ValueShapes* known_ = nullptr;
+  SizeFitter fitter_;
+  const Symbols& example_;
+  const SizeRanges& ranges_;
+  const SizedInputs& inputs_;
+  const DataSizes& data_;
+  std::set<std::string>* unfit_;
+  const ValueShapes* known_ = nullptr;
 };  // namespace fx::pt2
 
 /// What more runs should tell apart.

@@ -123,8 +123,12 @@ class OperatorSchema {
   OperatorTraits traits;                  ///< of the operator as a whole
   std::vector<EffectSwitch> switches;     ///< what literals among the arguments turn off
 
+  /// True when it gives what it writes other sizes or strides.
+  bool is_inplace_view() const { return traits.restructures; }
   /// Position of the argument `name`, or -1.
   int index_of(Symbol name) const;
+  /// The argument that result `i` is, of an operator that writes in place.
+  std::optional<std::size_t> written_argument(std::size_t i) const;
   /// How many arguments may be given by position.
   std::size_t num_positional() const { return num_positional_; }
   /// The declaration, normalised: parse_schema reads it back to the same.

@@ -132,6 +132,14 @@ int OperatorSchema::index_of(Symbol name) const {
   return -1;
 }
 
+std::optional<std::size_t> OperatorSchema::written_argument(std::size_t i) const {
+  if (!returns[i].alias.writes) return std::nullopt;
+  for (std::size_t at = 0; at < arguments.size(); ++at) {
+    if (arguments[at].alias.writes && arguments[at].alias.sets == returns[i].alias.sets) return at;
+  }
+  return std::nullopt;
+}
+
 std::string OperatorSchema::str() const {
   std::string out(target.view());
   out += '(';

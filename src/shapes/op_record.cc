@@ -9,6 +9,7 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/shapes/row_shapes.h>
 
 namespace fx::internal {
 namespace {
@@ -106,7 +107,12 @@ std::unique_ptr<OpRecord> make_record(const c10::FunctionSchema& schema) {
     const OperandKind kind = record->results.back().kind;
     if (kind != OperandKind::tensor && kind != OperandKind::tensor_list) record->all_results_are_tensors = false;
   }
-  if (const OperatorSchema* known = find_overload(record->target)) record->draws_random_numbers = known->traits.random;
+  if (const OperatorSchema* known = find_overload(record->target)) {
+    record->draws_random_numbers = known->traits.random;
+    if (record->takes_tensors && record->all_results_are_tensors && has_shape_row(*known) &&
+        known->arguments.size() == record->arguments.size())
+      record->schema = known;
+  }
   record->takes_values = record->takes_tensors && !packet_of(record->target.view()).ends_with("_like");
   record->keeps_constants = contains(kKeepsConstants, packet_of(record->target.view()));
   record->builds_constants = record->target == "aten::empty.memory_format";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fxgraph/ir/argument.h>
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/support/flat_map.h>
 #include <fxgraph/support/symbol.h>
 
@@ -41,6 +42,7 @@ struct OpResult {
 
 struct OpRecord {
   Symbol target;
+  const OperatorSchema* schema = nullptr;  ///< of an operator whose row may tell shapes, else null
   std::vector<OpArgument> arguments;
   std::vector<OpResult> results;
   bool takes_tensors = false;

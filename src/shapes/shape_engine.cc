@@ -9,7 +9,7 @@
 #include <fxgraph/run/keep_random_state.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/shapes/brief_errors.h>
-#include <fxgraph/shapes/shape_formulas.h>
+#include <fxgraph/shapes/row_shapes.h>
 #include <fxgraph/shapes/written_shape.h>
 
 namespace fx::internal {
@@ -162,11 +162,11 @@ void drop_pinning(const OpRecord& record, Stack& stack) {
 bool ShapeEngine::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
   const BriefErrors brief;
   drop_pinning(record, stack);
-  if (record.takes_tensors && record.all_results_are_tensors) {
+  if (record.schema) {
     const std::size_t count = record.arguments.size();
-    if (auto shapes = shapes_by_formula(record.target, stack.data() + (stack.size() - count), count); !shapes.empty()) {
+    if (std::optional<Stack> shapes = shapes_by_row(*record.schema, {stack.data() + (stack.size() - count), count})) {
       torch::jit::drop(stack, count);
-      for (at::Tensor& shape : shapes) stack.emplace_back(std::move(shape));
+      std::ranges::move(*shapes, std::back_inserter(stack));
       return true;
     }
   }
@@ -178,9 +178,10 @@ bool ShapeEngine::run(const c10::OperatorHandle& op, OpRecord& record, Stack& st
     call_boxed(op, attempt);
   } catch (const c10::Error& error) {
     // Either there is no meta kernel for this case or the shapes do not fit: zeros tell which. What has answered before
-    // has a kernel, which is to be believed.
+    // has a kernel, which is to be believed, and so has what rows answer for otherwise.
     const bool no_kernel = dynamic_cast<const c10::NotImplementedError*>(&error) != nullptr;
-    if (!record.all_results_are_tensors || (record.meta_works && !no_kernel)) throw;
+    const bool has_kernel = record.meta_works || (record.schema && op.hasKernelForDispatchKey(c10::DispatchKey::Meta));
+    if (!record.all_results_are_tensors || (has_kernel && !no_kernel)) throw;
     const bool known = run_on_zeros(op, record, stack);
     record.meta_fails = !record.meta_works;
     if (record.meta_fails && no_kernel) has_no_meta_kernel(record.target, true);

@@ -3,7 +3,7 @@
 // The tracer asks it for every call that it records, and ShapeProp, by which rules and reports know shapes, for every
 // operator that it comes to.
 //
-// A formula answers where there is one (shapes/shape_formulas.h). Else operators run on the meta device. Where LibTorch
+// Its row answers where that decides (ops/size_inference.h). Else operators run on the meta device. Where LibTorch
 // has no meta kernel (in 1.13: convolution, batch_norm and more) the operator runs once on the CPU, on zeros of the
 // right shapes, and, when calls of its kind are new to the process, once more on ones: shapes that differ then depend
 // on data. The random generator is left as it was, and equal calls are answered from memory.

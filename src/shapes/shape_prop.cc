@@ -3,6 +3,7 @@
 #include <ATen/ops/zeros.h>
 #include <utility>
 
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/storage_numbers.h>
@@ -29,6 +30,22 @@ Shapes propagate_shapes(GraphModule& module, const std::vector<TensorInfo>& inpu
   std::vector<c10::IValue> values;
   for (const TensorInfo& info : inputs) values.emplace_back(zeros_like_info(info));
   return propagate_shapes(module, std::move(values));
+}
+
+SymbolicShapes propagate_shapes(const GraphModule& module, std::vector<AbstractValue> inputs,
+                                const SizeRanges& ranges) {
+  ShapeSources sources = shape_sources(module);
+  sources.ranges = ranges;
+  return SymbolicShapes(module.graph(), std::move(inputs), sources);
+}
+
+ShapeSources shape_sources(const GraphModule& module) {
+  const auto attribute = [&module](std::string_view path) -> std::optional<TensorType> {
+    const at::Tensor tensor = module.find_attribute(std::string(path));
+    if (!tensor.defined() || tensor.layout() != at::kStrided) return std::nullopt;
+    return tensor_type(tensor_infos(tensor).front());
+  };
+  return {.modules = module_info(module), .attribute = attribute};
 }
 
 at::Tensor zeros_like_info(const TensorInfo& info) {

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include <fxgraph/contract/symbolic_shapes.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/module/graph_module.h>
@@ -28,6 +29,16 @@ Shapes propagate_shapes(GraphModule& module, std::vector<c10::IValue> inputs);
 
 /// The same on zeros of the given shapes (sizes, dtype and device are read).
 Shapes propagate_shapes(GraphModule& module, const std::vector<TensorInfo>& inputs);
+
+/// The sizes of every value as expressions of those of the inputs, without running anything:
+///
+///   fx::SymbolicShapes shapes = fx::propagate_shapes(*gm, {fx::dims("batch", 3, "h", "w")});
+///   std::cout << shapes.of(node)[2];   // (h - 1)//2 + 1
+SymbolicShapes propagate_shapes(const GraphModule& module, std::vector<AbstractValue> inputs,
+                                const SizeRanges& ranges = {});
+
+/// What SymbolicShapes reads of a module: its attributes and those of the modules in it.
+ShapeSources shape_sources(const GraphModule& module);
 
 /// Zeros of that shape, dtype and device. Throws Error(unsupported) for a dtype that this LibTorch has not, and for
 /// quantized ones.

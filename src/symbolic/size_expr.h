@@ -1,15 +1,25 @@
-// SizeExpr: a number that depends on sizes of the inputs, as torch.export writes it: SymPy's text of an expression of
-// symbols.
+// SizeExpr: a number that depends on sizes of the inputs.
 //
+//   const SizeExpr h = SizeExpr::symbol("h");
+//   std::cout << floor_div(2 * h + 4, 2);     // h + 2
 //   SizeExpr::parse("Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(1))").str()
 //   // 2*s77 + 1
 //
-// Thread-safety: values. Costs: linear in the expression, which may be kMaxTerms long.
+// It is read and written as torch.export has it, SymPy's text, in which it stays as it is written. Arithmetic gives a
+// canonical form: a sum of products of atoms, sorted, with whole factors; atoms are symbols, floor divisions,
+// remainders, maxima and minima that are no sums themselves. Numbers that do not fit into 64 bits stay unevaluated
+// calls, which evaluate() gives nothing for. Whether two are equal or ordered: fxgraph/symbolic/size_facts.h.
+//
+// Thread-safety: values. Costs: O(1) where all is whole numbers and for a copy; else linear in the terms, of which a
+// text may have kMaxTerms.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,9 +37,11 @@ class SizeExpr {
   static constexpr int kMaxTerms = 10000;  ///< how long a text may be, in numbers, symbols and functions
 
   SizeExpr() = default;  ///< the number 0
+  /// A whole number.
+  SizeExpr(std::int64_t value) : value_(value) {}
   /// A number, or a symbol of this name.
   /// @{
-  static SizeExpr integer(std::int64_t value);
+  static SizeExpr integer(std::int64_t value) { return SizeExpr(value); }
   static SizeExpr symbol(std::string name);
   /// @}
   /// A number with a point, by its digits (`2.5`, `1e-05`) or with as many as tell it from all others.
@@ -59,11 +71,14 @@ class SizeExpr {
   Kind kind() const { return kind_; }
   bool is_integer() const { return kind_ == Kind::integer; }
   bool is_symbol() const { return kind_ == Kind::symbol; }
+  bool is_call(std::string_view function) const { return kind_ == Kind::call && name() == function; }
   /// @}
   std::int64_t value() const { return value_; }  ///< of a number; else 0
   /// The symbol's or the function's name, or a real number's digits.
-  const std::string& name() const { return name_; }
-  const std::vector<SizeExpr>& operands() const { return operands_; }  ///< of a function, in order; else empty
+  const std::string& name() const { return term_ ? term_->name : no_term().name; }
+  /// Of a function, in order; else none.
+  const std::vector<SizeExpr>& operands() const { return term_ ? term_->operands : no_term().operands; }
+  int depth() const { return term_ ? term_->depth : 0; }  ///< how deep functions nest
   /// Calls `visit` for every symbol, once per occurrence.
   void for_each_symbol(const std::function<void(const std::string&)>& visit) const;
   /// True for what is a number with a point: `2.5*ToFloat(s0)`.
@@ -74,15 +89,51 @@ class SizeExpr {
   std::optional<std::int64_t> evaluate(const std::map<std::string, std::int64_t>& symbols) const;
   std::optional<double> evaluate_real(const std::map<std::string, std::int64_t>& symbols) const;
   /// @}
-  /// Equal as they are written: `a + b` is not `b + a`.
-  friend bool operator==(const SizeExpr&, const SizeExpr&) = default;
+  /// Equal as they are written: `a + b` is not `b + a`, unless both are canonical.
+  friend bool operator==(const SizeExpr& a, const SizeExpr& b);
+  /// An order in which canonical sums and products stand.
+  friend std::strong_ordering operator<=>(const SizeExpr& a, const SizeExpr& b);
+
+  /// Exact arithmetic, in canonical form.
+  /// @{
+  friend SizeExpr operator+(const SizeExpr& a, const SizeExpr& b);
+  friend SizeExpr operator-(const SizeExpr& a, const SizeExpr& b);
+  friend SizeExpr operator*(const SizeExpr& a, const SizeExpr& b);
+  /// @}
+  /// The same expression in canonical form.
+  SizeExpr simplified() const;
+  /// With each symbol replaced by what `value_of` gives for it, in canonical form.
+  SizeExpr substituted(const std::function<SizeExpr(const SizeExpr& symbol)>& value_of) const;
 
  private:
+  struct Term {
+    std::string name;
+    std::vector<SizeExpr> operands;
+    int depth = 0;
+  };
+  static const Term& no_term();
+  static SizeExpr make(Kind kind, std::string name, std::vector<SizeExpr> operands = {});
+
   Kind kind_ = Kind::integer;
   std::int64_t value_ = 0;
-  std::string name_;
-  std::vector<SizeExpr> operands_;
+  std::shared_ptr<const Term> term_;
 };
+
+/// Rounded down, as `//` and `%` of Python are; a divisor is taken to be other than 0.
+/// @{
+SizeExpr floor_div(const SizeExpr& a, const SizeExpr& b);
+SizeExpr floor_mod(const SizeExpr& a, const SizeExpr& b);
+/// @}
+/// `floor_div`, rounded up.
+SizeExpr ceil_div(const SizeExpr& a, const SizeExpr& b);
+/// The larger and the smaller of two.
+/// @{
+SizeExpr max(const SizeExpr& a, const SizeExpr& b);
+SizeExpr min(const SizeExpr& a, const SizeExpr& b);
+/// @}
+
+/// Prints str().
+std::ostream& operator<<(std::ostream& out, const SizeExpr& expr);
 
 /// What a symbol may be: both ends belong to it, a missing one is open.
 struct SizeRange {

@@ -37,9 +37,9 @@ std::vector<c10::IValue> inputs(std::int64_t batch) { return {at::randn({batch, 
 
 std::optional<AcrossSamples> across(GraphModule& module, const std::vector<TensorInfo>& of = forms()) {
   rules::ProgramShapes shapes(module, of);
-  shapes.find(/*hide_free=*/true);
+  const auto found = shapes.across_samples();
   EXPECT_TRUE(shapes.known()) << shapes.unknown_because();
-  return computes_across_samples(module.graph(), shapes.shapes());
+  return found;
 }
 
 const std::vector<MicroBatches::Sizes> kBoth = {{-1, -1, 8}, {-1, -1, 8}};

@@ -309,8 +309,7 @@ Rewritten cut(GraphModule& module, const HostileProgram& program, std::int64_t s
   std::vector<TensorInfo> inputs;
   for (const at::Tensor& input : program.inputs[0]) inputs.push_back(tensor_info(input));
   rules::ProgramShapes shapes(module, inputs);
-  shapes.find(/*hide_free=*/true);
-  if (!shapes.known() || computes_across_samples(module.graph(), shapes.shapes())) return {};
+  if (shapes.across_samples() || !shapes.known()) return {};
   MicroBatches how{.size = size};
   for (const Node* input : module.graph().placeholders()) {
     how.inputs.push_back(std::as_const(shapes.shapes())[*input].tensor()->sizes);

@@ -45,7 +45,7 @@ class Writes {
   }
 
   PassResult put_in() {
-    if (program_.sizes) program_.sizes->run_samples();
+    if (program_.inputs) same_.emplace(program_.module, *program_.inputs);
     return each([](const OperatorSchema& called) { return in_place_overload(called); },
                 [](const OperatorSchema& called, const OperatorSchema&) { return called.target; },
                 [&](const Node&, const Node& value) { return own_[value] && value.num_users() == 1; });
@@ -84,7 +84,7 @@ class Writes {
   bool same_tensor(const Node& node, const Node& value) const {
     const TensorInfo *before = info(value), *after = info(node);
     if (!before || !after || before->dtype != after->dtype || before->sizes != after->sizes) return false;
-    if (program_.sizes && !program_.sizes->always_same(node, value)) return false;
+    if (same_ && !(*same_)(node, value)) return false;
     if (before->dtype != DType::float32 && before->dtype != DType::float64 && before->dtype != DType::bfloat16)
       return false;
     bool same = true;
@@ -98,6 +98,7 @@ class Writes {
   const TensorInfo* info(const Node& node) const { return std::as_const(program_.shapes)[node].tensor(); }
 
   RuleContext& program_;
+  std::optional<SameTensors> same_;
   Graph& graph_;
   internal::TrackedEffects effects_;
   NodeMap<bool> own_;

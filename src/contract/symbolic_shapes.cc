@@ -1,0 +1,275 @@
+#include <fxgraph/contract/symbolic_shapes.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <fxgraph/contract/arithmetic.h>
+#include <fxgraph/contract/contract.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/call.h>
+#include <fxgraph/ops/element.h>
+#include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/support/error.h>
+
+namespace fx {
+
+using List = AbstractValue::List;
+
+TensorType tensor_type(const TensorInfo& info) {
+  TensorType type{info.dtype, {info.sizes.begin(), info.sizes.end()}, {}};
+  type.strides = info.strides.empty() ? contiguous_strides(type.sizes)
+                                      : std::vector<SizeExpr>(info.strides.begin(), info.strides.end());
+  return type;
+}
+
+/// Of one graph; called modules have passes of their own.
+class SymbolicShapes::Pass {
+ public:
+  Pass(SymbolicShapes& shapes, FreshSymbols& fresh, const Graph& graph, NodeMap<AbstractValue>& values,
+       const ShapeSources& sources, std::string prefix, const Node* caller)
+      : shapes_(shapes),
+        fresh_(fresh),
+        graph_(graph),
+        values_(values),
+        sources_(sources),
+        prefix_(std::move(prefix)),
+        caller_(caller) {}
+
+  AbstractValue run(std::span<const AbstractValue> inputs) {
+    std::size_t next = 0;
+    for (const Node& node : graph_.nodes()) {
+      AbstractValue value;
+      if (node.is(Op::placeholder)) {
+        value = next < inputs.size() ? inputs[next] : node.args().empty() ? AbstractValue() : value_of(node.arg(0));
+        ++next;
+      } else if (node.is(Op::output)) {
+        value = value_of(node.arg(0));
+        values_[node] = value;
+        return value;
+      } else {
+        value = visit(node);
+      }
+      values_[node] = std::move(value);
+    }
+    return {};
+  }
+
+ private:
+  static constexpr int kDeepest = 40;  // an expression that nests deeper gets a name
+
+  AbstractValue value_of(const Argument& argument) const {
+    return AbstractValue::of(argument, [this](const Node& node) { return values_[node]; });
+  }
+
+  AbstractValue visit(const Node& node) {
+    if (node.is(Op::get_attr)) {
+      const std::optional<TensorType> type = sources_.attribute ? sources_.attribute(path_of(node)) : std::nullopt;
+      return type ? AbstractValue(*type) : AbstractValue();
+    }
+    if (node.is(Op::call_module)) return called(node);
+    if (node.is_call(python::kAssert)) {
+      assume(node);
+      return AbstractValue::literal(Argument());
+    }
+    if (const std::optional<Element> element = taken_element(node)) return element_of(*element);
+    if (std::optional<SizeExpr> number = said_by(node, [this](const Node& input) { return number_of(input); })) {
+      const SizeExpr value = shapes_.facts_.simplified(*number);
+      return value.depth() > kDeepest ? fresh_.next(shapes_.facts_, shapes_.facts_.range(value)) : value;
+    }
+    const Call call = call_of(node);
+    if (call) return infer_call(node, call);
+    List arguments;
+    for (const Argument& argument : node.args()) arguments.push_back(value_of(argument));
+    AbstractValue answer = arguments.empty() ? AbstractValue() : asked(node, arguments[0], node.target().view());
+    return answer.is_known() ? answer : decided_elsewhere(node, call, arguments, {});
+  }
+
+  std::string path_of(const Node& node) const { return prefix_ + node.target().str(); }
+
+  std::optional<SizeExpr> number_of(const Node& node) const {
+    const AbstractValue& value = values_[node];
+    if (value.number()) return *value.number();
+    const Argument* literal = value.literal();
+    if (literal && literal->is_bool()) return SizeExpr::call(literal->as_bool() ? "true" : "false", {});
+    return literal && literal->is_float() ? std::optional(SizeExpr::real(literal->as_float())) : std::nullopt;
+  }
+
+  AbstractValue element_of(const Element& element) const {
+    const List* list = values_[*element.of].list();
+    if (!list) return {};
+    const auto count = static_cast<std::int64_t>(list->size());
+    const std::int64_t at = element.index < 0 ? element.index + count : element.index;
+    return at >= 0 && at < count ? (*list)[static_cast<std::size_t>(at)] : AbstractValue();
+  }
+
+  /// What is asked of a tensor or list: its sizes, how many they are.
+  AbstractValue asked(const Node& node, const AbstractValue& of, std::string_view name) const {
+    const bool is_attribute = node.is_call(python::kGetAttr) && node.args().size() == 2 && node.arg(1).is_string();
+    if (is_attribute) name = node.arg(1).as_string();
+    const TensorType* tensor = of.tensor();
+    if (tensor && (name == "aten::size" || name == "shape")) return List(tensor->sizes.begin(), tensor->sizes.end());
+    if (tensor && (name == "aten::dim" || name == "ndim"))
+      return SizeExpr(static_cast<std::int64_t>(tensor->sizes.size()));
+    if (tensor && name == "aten::numel") return tensor->numel();
+    if (tensor && name == "aten::stride" && tensor->strides)
+      return List(tensor->strides->begin(), tensor->strides->end());
+    if (tensor && (name == "prim::dtype" || name == "dtype")) return AbstractValue::literal(Argument(tensor->dtype));
+    if (name == "builtins.len" || name == "aten::len") {
+      if (tensor && !tensor->sizes.empty()) return tensor->sizes[0];
+      if (of.list()) return SizeExpr(static_cast<std::int64_t>(of.list()->size()));
+    }
+    return {};
+  }
+
+  AbstractValue infer_call(const Node& node, const Call& call) {
+    const std::string_view packet = packet_of(call.schema().target.view());
+    List arguments;
+    for (std::size_t i = 0; i < call.schema().arguments.size(); ++i) {
+      const Argument* argument = call.argument(i);
+      arguments.push_back(argument ? value_of(*argument) : AbstractValue::literal(Argument()));
+    }
+    if (arguments.empty()) return {};
+    // One element of what is asked for a tensor.
+    const bool of_dim = (packet == "aten::size" || packet == "aten::stride" || packet == "aten::sym_size") &&
+                        arguments.size() == 2 && arguments[0].tensor() && arguments[1].number();
+    if (of_dim && arguments[1].number()->is_integer()) {
+      const AbstractValue all = asked(node, arguments[0], packet == "aten::stride" ? packet : "aten::size");
+      std::int64_t at = arguments[1].number()->value();
+      if (all.list() && at < 0) at += static_cast<std::int64_t>(all.list()->size());
+      if (!all.list() || at < 0 || at >= static_cast<std::int64_t>(all.list()->size())) return {};
+      return (*all.list())[static_cast<std::size_t>(at)];
+    }
+    if (AbstractValue answer = asked(node, arguments[0], packet); answer.is_known()) return answer;
+    if (call.schema().is_inplace_view()) forget_tensors();
+    if (call.schema().returns.empty()) return AbstractValue::literal(Argument());
+    InferredCall made = infer(call.schema(), arguments, shapes_.facts_, fresh_);
+    if (made.outcome == InferredCall::Outcome::refused && shapes_.refused_.empty())
+      shapes_.refused_ = "%" + (caller_ ? caller_ : &node)->name() + ": " + made.why;
+    for (SizeCondition& each : made.conditions)
+      shapes_.conditions_.push_back({caller_ ? caller_ : &node, std::move(each)});
+    if (made.outcome == InferredCall::Outcome::unknown) {
+      if (AbstractValue known = decided_elsewhere(node, call, arguments, made); known.is_known()) return known;
+      const bool has_sizes =
+          std::ranges::any_of(call.schema().returns, [](const SchemaReturn& each) { return each.type.is_tensor(); });
+      if (has_sizes) shapes_.unknown_.push_back({caller_ ? caller_ : &node, made.why});
+    }
+    if (made.outcome != InferredCall::Outcome::known) return {};
+    for (AbstractValue& result : made.results) result = named_where_deep(std::move(result));
+    return made.results.size() == 1 ? std::move(made.results[0]) : AbstractValue(List(std::move(made.results)));
+  }
+
+  AbstractValue decided_elsewhere(const Node& node, const Call& call, const List& arguments, const InferredCall& made) {
+    if (!sources_.other) return {};
+    return sources_.other({node, call, arguments, made, [this] {
+                             return fresh_.next(shapes_.facts_, {0, std::nullopt});
+                           }});
+  }
+
+  /// Expressions do not grow with the graph.
+  AbstractValue named_where_deep(AbstractValue value) {
+    const TensorType* tensor = value.tensor();
+    const auto is_deep = [](const SizeExpr& size) { return size.depth() > kDeepest; };
+    if (!tensor || std::ranges::none_of(tensor->sizes, is_deep)) return value;
+    TensorType named = *tensor;
+    for (SizeExpr& size : named.sizes) {
+      if (is_deep(size)) size = fresh_.next(shapes_.facts_, shapes_.facts_.range(size));
+    }
+    if (named.strides)
+      named.strides = tensor->is_contiguous() ? std::optional(contiguous_strides(named.sizes)) : std::nullopt;
+    return named;
+  }
+
+  /// A call gives a tensor other sizes in place: whoever shares it sees them, too.
+  void forget_tensors() {
+    for (const Node& node : graph_.nodes()) {
+      if (!values_[node].number()) values_[node] = AbstractValue();
+    }
+  }
+
+  AbstractValue called(const Node& node) {
+    const std::string path = path_of(node);
+    const auto body = sources_.modules.body ? sources_.modules.body(path) : nullptr;
+    if (!body || !node.kwargs().empty()) {
+      shapes_.unknown_.push_back({caller_ ? caller_ : &node, "what the module " + path + " computes is not known"});
+      return {};
+    }
+    List inputs;
+    for (const Argument& argument : node.args()) inputs.push_back(value_of(argument));
+    NodeMap<AbstractValue> values(*body);
+    return Pass(shapes_, fresh_, *body, values, sources_, path + ".", caller_ ? caller_ : &node).run(inputs);
+  }
+
+  void assume(const Node& assertion) {
+    if (assertion.args().empty() || !assertion.arg(0).is_node()) return;
+    const SizeExpr* holds = values_[assertion.arg(0).node()].number();
+    if (!holds) return;
+    const SizeCondition condition = condition_of(*holds);
+    if (shapes_.facts_.holds(condition) == Answer::yes) return;
+    shapes_.conditions_.push_back({caller_ ? caller_ : &assertion, condition});
+    shapes_.facts_.assume(condition);
+  }
+
+  SymbolicShapes& shapes_;
+  FreshSymbols& fresh_;
+  const Graph& graph_;
+  NodeMap<AbstractValue>& values_;
+  const ShapeSources& sources_;
+  const std::string prefix_;
+  const Node* const caller_;
+};
+
+namespace {
+
+AbstractValue with_facts(const AbstractValue& value, const SizeFacts& facts) {
+  if (value.number()) return facts.simplified(*value.number());
+  if (value.list()) {
+    List list;
+    for (const AbstractValue& each : *value.list()) list.push_back(with_facts(each, facts));
+    return list;
+  }
+  const TensorType* tensor = value.tensor();
+  const auto varies = [](const SizeExpr& size) { return !size.is_integer(); };
+  if (!tensor || std::ranges::none_of(tensor->sizes, varies)) return value;
+  TensorType made = *tensor;
+  for (SizeExpr& size : made.sizes) size = facts.simplified(size);
+  if (made.strides) {
+    for (SizeExpr& stride : *made.strides) stride = facts.simplified(stride);
+  }
+  return made;
+}
+
+void declare(SizeFacts& facts, const AbstractValue& value, const SizeRanges& ranges) {
+  const auto add = [&](const SizeExpr& size) {
+    size.for_each_symbol([&](const std::string& name) {
+      const auto known = ranges.find(name);
+      facts.declare(name, known == ranges.end() ? SizeRange{0, std::nullopt} : known->second);
+    });
+  };
+  if (value.tensor()) std::ranges::for_each(value.tensor()->sizes, add);
+  if (value.number()) add(*value.number());
+  if (value.list()) {
+    for (const AbstractValue& each : *value.list()) declare(facts, each, ranges);
+  }
+}
+
+}  // namespace
+
+SymbolicShapes::SymbolicShapes(const Graph& graph, std::vector<AbstractValue> inputs, const ShapeSources& sources)
+    : values_(graph) {
+  for (const AbstractValue& input : inputs) declare(facts_, input, sources.ranges);
+  FreshSymbols fresh;
+  Pass(*this, fresh, graph, values_, sources, "", nullptr).run(inputs);
+  // What a later call asks holds for earlier values.
+  if (conditions_.empty()) return;
+  for (const Node& node : graph.nodes()) values_[node] = with_facts(values_[node], facts_);
+}
+
+const std::vector<SizeExpr>& SymbolicShapes::of(const Node& node) const {
+  if (const TensorType* tensor = values_[node].tensor()) return tensor->sizes;
+  const auto why = std::ranges::find(unknown_, &node, &Unknown::node);
+  throw Error(ErrorKind::invalid_argument,
+              "%" + node.name() + " has no sizes that are known" + (why == unknown_.end() ? "" : ": " + why->why),
+              node.name());
+}
+
+}  // namespace fx

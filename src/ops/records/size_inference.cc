@@ -1,0 +1,382 @@
+#include <fxgraph/ops/records/size_inference.h>
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/records/layouts.h>
+#include <fxgraph/ops/records/size_rows.h>
+
+namespace fx {
+namespace internal {
+namespace {
+
+struct Undecided {
+  std::string why;
+  bool of_rank = false;
+};
+struct Refused {
+  std::string why;
+  bool of_types = false;
+};
+
+const SizeRow* find_row(const OperatorSchema& schema) {
+  static const auto rows = [] {
+    std::unordered_map<Symbol, const SizeRow*> all;
+    for (const std::span<const SizeRow> table :
+         {pointwise_size_rows(), view_size_rows(), part_size_rows(), reduction_size_rows(), product_size_rows(),
+          window_size_rows(), image_size_rows(), layer_size_rows(), index_size_rows(), factory_size_rows()}) {
+      for (const SizeRow& row : table) {
+        const bool of_aten = row.packet.find("::") == row.packet.npos;
+        all.emplace(Symbol((of_aten ? "aten::" : "") + std::string(row.packet)), &row);
+      }
+    }
+    return all;
+  }();
+  const Symbol packet(packet_of(schema.target.view()));
+  const auto found = rows.find(packet);
+  if (found != rows.end()) return found->second;
+  // `add_` has the row of `add`.
+  const std::string_view name = packet.view();
+  if (!name.ends_with("_") || name.ends_with("__")) return nullptr;
+  const auto functional = rows.find(Symbol(name.substr(0, name.size() - 1)));
+  return functional == rows.end() ? nullptr : functional->second;
+}
+
+}  // namespace
+
+void SizeCall::refuse(std::string why) { throw Refused{std::move(why)}; }
+void SizeCall::refuse_types(DType wanted, DType found) {
+  throw Refused{"expected " + std::string(to_string(wanted)) + " but found " + std::string(to_string(found)), true};
+}
+void SizeCall::give_up(std::string why) { throw Undecided{std::move(why)}; }
+void SizeCall::give_up_rank(std::string why) { throw Undecided{std::move(why), true}; }
+
+const AbstractValue& SizeCall::argument(std::string_view name) const {
+  for (std::size_t i = 0; i < schema_.arguments.size() && i < arguments_.size(); ++i) {
+    if (schema_.arguments[i].name.view() == name) return arguments_[i];
+  }
+  static const AbstractValue kUnknown;
+  return kUnknown;
+}
+
+bool SizeCall::given(std::string_view name) const {
+  for (std::size_t i = 0; i < schema_.arguments.size() && i < arguments_.size(); ++i) {
+    if (schema_.arguments[i].name.view() == name) return !arguments_[i].is_none();
+  }
+  return false;
+}
+
+const TensorType& SizeCall::tensor(std::string_view name) const {
+  const TensorType* tensor = argument(name).tensor();
+  if (!tensor) give_up("nothing is known of " + std::string(name));
+  return *tensor;
+}
+
+DType SizeCall::float_type(const TensorType& tensor) {
+  if (!is_float(tensor.dtype)) give_up("its kernel tells");
+  return tensor.dtype;
+}
+
+void SizeCall::require_type(const TensorType& tensor, DType dtype) {
+  const auto is_wide = [](DType each) { return each == DType::float32 || each == DType::float64; };
+  if (tensor.dtype == dtype) return;
+  if (is_wide(tensor.dtype) && is_wide(dtype)) refuse_types(dtype, tensor.dtype);
+  give_up("types that its kernel may refuse");
+}
+
+const TensorType& SizeCall::image(std::size_t count, std::optional<std::size_t> from) {
+  const TensorType& input = tensor(schema_.index_of(Symbol("self")) >= 0 ? "self" : "input");
+  require(input.sizes.size() == count + 1 || input.sizes.size() == count + 2, "an image, or a batch of them");
+  for (std::size_t i = from.value_or(input.sizes.size() - count - 1); i < input.sizes.size(); ++i)
+    require_at_least(input.sizes[i], 1);
+  return input;
+}
+
+Sizes SizeCall::written_out(std::string_view name, std::size_t count) const {
+  const AbstractValue::List* list = argument(name).list();
+  if (list && list->size() == 1 && count > 1) give_up("one number for all");
+  return numbers(name, count);
+}
+
+std::size_t SizeCall::rank_of_name() const {
+  const std::string_view name = packet_of(schema_.target.view());
+  const std::size_t at = name.find_last_of("123");
+  return at == name.npos ? 0 : static_cast<std::size_t>(name[at] - '0');
+}
+
+std::vector<const TensorType*> SizeCall::tensors(std::string_view name) const {
+  const AbstractValue::List* list = argument(name).list();
+  if (!list) give_up("nothing is known of " + std::string(name));
+  std::vector<const TensorType*> tensors;
+  for (const AbstractValue& each : *list) {
+    if (!each.tensor()) give_up("nothing is known of an element of " + std::string(name));
+    tensors.push_back(each.tensor());
+  }
+  return tensors;
+}
+
+SizeExpr SizeCall::number(std::string_view name) const {
+  const SizeExpr* number = argument(name).number();
+  if (!number) give_up(std::string(name) + " is not known");
+  return facts_.simplified(*number);
+}
+
+std::int64_t SizeCall::literal(std::string_view name) const {
+  const SizeExpr value = number(name);
+  if (!value.is_integer()) give_up(std::string(name) + " is no literal");
+  return value.value();
+}
+
+Sizes SizeCall::numbers(std::string_view name, std::size_t count) const {
+  const AbstractValue& value = argument(name);
+  Sizes numbers;
+  if (value.number()) {
+    numbers.push_back(facts_.simplified(*value.number()));
+  } else if (value.list()) {
+    for (const AbstractValue& each : *value.list()) {
+      if (!each.number()) give_up(std::string(name) + " is not known");
+      numbers.push_back(facts_.simplified(*each.number()));
+    }
+  } else {
+    give_up(std::string(name) + " is not known");
+  }
+  if (count > 0 && numbers.size() == 1) numbers.resize(count, numbers[0]);
+  if (count > 0 && numbers.empty()) give_up("no " + std::string(name));
+  require(count == 0 || numbers.size() == count, "as many numbers as dimensions");
+  return numbers;
+}
+
+std::vector<std::int64_t> SizeCall::literals(std::string_view name, std::size_t count) const {
+  std::vector<std::int64_t> literals;
+  for (const SizeExpr& each : numbers(name, count)) {
+    if (!each.is_integer()) give_up(std::string(name) + " is no literal");
+    literals.push_back(each.value());
+  }
+  return literals;
+}
+
+bool SizeCall::flag(std::string_view name) const {
+  const Argument* literal = argument(name).literal();
+  if (!literal || !literal->is_bool()) give_up(std::string(name) + " is not known");
+  return literal->as_bool();
+}
+
+std::string SizeCall::text(std::string_view name) const {
+  const Argument* literal = argument(name).literal();
+  if (!literal || !literal->is_string()) give_up(std::string(name) + " is not known");
+  return std::string(literal->as_string());
+}
+
+DType SizeCall::dtype(std::string_view name, DType otherwise) const {
+  if (!given(name)) return otherwise;
+  const Argument* literal = argument(name).literal();
+  if (literal && literal->kind() == ArgumentKind::dtype) return literal->as_dtype();
+  give_up(std::string(name) + " is not known");
+}
+
+std::size_t SizeCall::dim(std::int64_t written, std::size_t rank) {
+  const auto count = static_cast<std::int64_t>(std::max<std::size_t>(rank, 1));
+  require(written >= -count && written < count, "a dimension that the tensor has");
+  return static_cast<std::size_t>(written < 0 ? written + count : written);
+}
+std::size_t SizeCall::dim(std::string_view name, std::size_t rank) { return dim(literal(name), rank); }
+
+std::vector<bool> SizeCall::dims(std::string_view name, std::size_t rank, bool none_is_all) {
+  std::vector<bool> named(rank, false);
+  const std::vector<std::int64_t> written = given(name) ? literals(name) : std::vector<std::int64_t>();
+  for (const std::int64_t each : written) {
+    const std::size_t at = dim(each, rank);
+    if (rank == 0) continue;
+    require(!named[at], "each dimension once");
+    named[at] = true;
+  }
+  if (written.empty() && none_is_all) named.assign(rank, true);
+  return named;
+}
+
+void SizeCall::require(const SizeCondition& condition) {
+  const Answer answer = facts_.holds(condition);
+  if (answer == Answer::no) refuse(condition.str());
+  if (answer == Answer::unknown) {
+    conditions_.push_back(condition);
+    facts_.assume(condition);
+  }
+}
+
+bool SizeCall::decide(const SizeCondition& condition) const {
+  const Answer answer = facts_.holds(condition);
+  if (answer == Answer::unknown) give_up("nothing tells whether " + condition.str());
+  return answer == Answer::yes;
+}
+
+// Where one is 1 the other, and where both are equal that; neither is assumed.
+SizeExpr SizeCall::broadcast(const SizeExpr& a, const SizeExpr& b) {
+  if (answer({SizeRelation::equal, a, b}) == Answer::yes || is_certainly(b, 1)) return a;
+  if (is_certainly(a, 1)) return b;
+  const Answer a_is_one = answer({SizeRelation::equal, a, 1}), b_is_one = answer({SizeRelation::equal, b, 1});
+  if (a_is_one == Answer::no && b_is_one == Answer::no) {
+    require_equal(a, b);
+    return facts_.simplified(a);
+  }
+  if (a_is_one == Answer::no) return a;  // and b is a or 1, or the operator refuses
+  if (b_is_one == Answer::no) return b;
+  const SizeRange x = facts_.range(a), y = facts_.range(b);
+  return fresh({std::min(x.min.value_or(0), y.min.value_or(0)), std::nullopt});
+}
+
+Sizes SizeCall::broadcast(const Sizes& a, const Sizes& b) {
+  const Sizes &longer = a.size() >= b.size() ? a : b, &shorter = a.size() >= b.size() ? b : a;
+  Sizes result = longer;
+  const std::size_t more = longer.size() - shorter.size();
+  for (std::size_t i = 0; i < shorter.size(); ++i) result[more + i] = broadcast(longer[more + i], shorter[i]);
+  return result;
+}
+
+void SizeCall::require_expands(const Sizes& x, const Sizes& to) {
+  require(x.size() <= to.size(), "no more dimensions than it is expanded to");
+  const std::size_t more = to.size() - x.size();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!is_certainly(x[i], 1)) {
+      const Answer one = answer({SizeRelation::equal, x[i], 1});
+      if (one == Answer::no || x[i].is_integer()) require_equal(x[i], to[more + i]);
+    }
+  }
+}
+
+Sizes SizeCall::reshaped(const SizeExpr& numel, Sizes sizes) {
+  SizeExpr rest = 1;
+  std::optional<std::size_t> inferred;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == SizeExpr(-1)) {
+      require(!inferred, "one size of -1");
+      inferred = i;
+      continue;
+    }
+    if (!sizes[i].is_integer() && answer({SizeRelation::at_least, sizes[i], 0}) != Answer::yes)
+      give_up("a size may be -1");
+    require(!sizes[i].is_integer() || sizes[i].value() >= 0, "sizes of 0 and more");
+    rest = rest * sizes[i];
+  }
+  if (!inferred) {
+    require_equal(numel, rest);
+    return sizes;
+  }
+  if (is_certainly(rest, 0)) refuse("a size of -1 beside a size of 0");
+  require({SizeRelation::multiple, numel, rest});
+  require({SizeRelation::unequal, rest, 0});
+  sizes[*inferred] = floor_div(numel, rest);
+  return sizes;
+}
+
+bool SizeCall::gives_contiguous() const {
+  if (internal::gives_contiguous(packet_of(schema_.target.view()))) return true;
+  const auto is_contiguous = [](const AbstractValue& value) {
+    return !value.tensor() || value.tensor()->is_contiguous();
+  };
+  return std::ranges::all_of(arguments_, [&](const AbstractValue& value) {
+    return value.list() ? std::ranges::all_of(*value.list(), is_contiguous) : is_contiguous(value);
+  });
+}
+
+void SizeCall::give(TensorType tensor) {
+  for (SizeExpr& size : tensor.sizes) size = facts_.simplified(size);
+  if (!tensor.strides && gives_contiguous()) tensor.strides = contiguous_strides(tensor.sizes);
+  results_.emplace_back(std::move(tensor));
+}
+
+void SizeCall::give_list(std::vector<TensorType> tensors) {
+  AbstractValue::List list;
+  for (TensorType& tensor : tensors) {
+    if (!tensor.strides && gives_contiguous()) tensor.strides = contiguous_strides(tensor.sizes);
+    list.emplace_back(std::move(tensor));
+  }
+  results_.emplace_back(std::move(list));
+}
+
+void SizeCall::give_as(Symbol target, std::span<const AbstractValue> arguments) {
+  const OperatorSchema& schema = *find_overload(target);
+  SizeCall call(schema, arguments, facts_, fresh_);
+  find_row(schema)->infer(call);
+  std::ranges::move(call.results_, std::back_inserter(results_));
+  std::ranges::move(call.conditions_, std::back_inserter(conditions_));
+}
+
+namespace {
+
+bool can_hold(DType written, DType result) {
+  if (is_complex(result) && !is_complex(written)) return false;
+  if (is_float(result) && is_whole(written)) return false;
+  return result == DType::boolean || written != DType::boolean;
+}
+
+}  // namespace
+
+void SizeCall::require_written(const TensorType& written, const TensorType& result) {
+  if (!can_hold(written.dtype, result.dtype)) refuse_types(written.dtype, result.dtype);
+  if (written.dtype != result.dtype && !schema_.traits.pointwise) give_up("a result of another type");
+  require(written.sizes.size() == result.sizes.size(), "a result of the sizes of what is written");
+  for (std::size_t i = 0; i < written.sizes.size(); ++i) {
+    // A size that broadcasting leaves open says nothing of what is written.
+    const SizeExpr& size = result.sizes[i];
+    if (!size.is_symbol() || !SizeExpr::is_data_symbol(size.name())) require_equal(written.sizes[i], size);
+  }
+}
+
+InferredCall SizeCall::finished() && {
+  for (std::size_t i = 0; i < results_.size() && i < schema_.returns.size(); ++i) {
+    const std::optional<std::size_t> at = schema_.written_argument(i);
+    if (!at || schema_.is_inplace_view()) continue;
+    const TensorType *written = arguments_[*at].tensor(), *result = results_[i].tensor();
+    if (written && result) require_written(*written, *result);
+    results_[i] = arguments_[*at];
+  }
+  return {InferredCall::Outcome::known, std::move(results_), std::move(conditions_), {}};
+}
+
+}  // namespace internal
+
+SizeExpr FreshSymbols::next(SizeFacts& facts, SizeRange range) {
+  std::string name;
+  do name = "u" + std::to_string(count_++);
+  while (facts.knows(name));
+  facts.declare(name, range);
+  return SizeExpr::symbol(std::move(name));
+}
+
+bool has_size_row(const OperatorSchema& schema) { return internal::find_row(schema) != nullptr; }
+
+InferredCall infer(const OperatorSchema& schema, std::span<const AbstractValue> arguments, SizeFacts& facts,
+                   FreshSymbols& fresh) {
+  InferredCall made;
+  const internal::SizeRow* row = internal::find_row(schema);
+  if (!row) {
+    made.why = schema.target.str() + " has no row";
+    return made;
+  }
+  internal::SizeCall call(schema, arguments, facts, fresh);
+  try {
+    row->infer(call);
+    made = std::move(call).finished();
+  } catch (internal::Undecided& undecided) {
+    made.conditions = call.conditions();
+    made.of_rank = undecided.of_rank;
+    made.why = schema.target.str() + ": " + undecided.why;
+    return made;
+  } catch (internal::Refused& refused) {
+    made.outcome = InferredCall::Outcome::refused;
+    made.of_types = refused.of_types;
+    made.why = schema.target.str() + ": " + refused.why;
+    return made;
+  }
+  if (made.results.size() != schema.returns.size()) {
+    made = {};
+    made.why = schema.target.str() + " gives another number of results";
+    return made;
+  }
+  return made;
+}
+
+}  // namespace fx

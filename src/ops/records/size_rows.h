@@ -1,0 +1,157 @@
+// What rows of sizes are written with. A row is a function that reads the arguments of one call, requires what the
+// operator requires, and gives its results.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fxgraph/ops/records/size_inference.h>
+
+namespace fx::internal {
+
+using Sizes = std::vector<SizeExpr>;
+
+/// One call, as rows see it. What cannot be read or decided ends the row: the call's results are not known then.
+class SizeCall {
+ public:
+  SizeCall(const OperatorSchema& schema, std::span<const AbstractValue> arguments, SizeFacts& facts,
+           FreshSymbols& fresh)
+      : schema_(schema), arguments_(arguments), facts_(facts), fresh_(fresh) {}
+
+  // ── Reading: the argument of this name ──────────────────────────────────────────────────────────────────────────
+  const AbstractValue& argument(std::string_view name) const;
+  /// True when the operator has it, and it is not None.
+  bool given(std::string_view name) const;
+  const TensorType& tensor(std::string_view name) const;
+  const TensorType& self() const { return tensor("self"); }
+  /// The type of a tensor of floats; of others the kernels tell.
+  static DType float_type(const TensorType& tensor);
+  /// Kernels take one type of floats; those that are wider than one of 16 bits refuse each other.
+  static void require_type(const TensorType& tensor, DType dtype);
+  /// The input of an operator that works on the last `count` dimensions of an image or a batch of them, where those of
+  /// nothing are refused from dimension `from` on, or from the channels.
+  const TensorType& image(std::size_t count, std::optional<std::size_t> from = {});
+  /// Numbers that a list of one does not stand for.
+  Sizes written_out(std::string_view name, std::size_t count) const;
+  /// 2 of `max_pool2d`; 0 where no number is in the operator's name.
+  std::size_t rank_of_name() const;
+  /// The tensors of a list.
+  std::vector<const TensorType*> tensors(std::string_view name) const;
+  SizeExpr number(std::string_view name) const;
+  /// A whole number that is no expression.
+  std::int64_t literal(std::string_view name) const;
+  /// A list of numbers; one number stands for `count`.
+  Sizes numbers(std::string_view name, std::size_t count = 0) const;
+  std::vector<std::int64_t> literals(std::string_view name, std::size_t count = 0) const;
+  bool flag(std::string_view name) const;
+  std::string text(std::string_view name) const;
+  /// The dtype that is asked for; `otherwise` where none is.
+  DType dtype(std::string_view name, DType otherwise) const;
+  /// A dimension, counted from the front. Those of a tensor without any are 0 and -1.
+  std::size_t dim(std::string_view name, std::size_t rank);
+  std::size_t dim(std::int64_t written, std::size_t rank);
+  /// Dimensions, each at most once, by position: true for those that are named; all when none is and `none_is_all`.
+  std::vector<bool> dims(std::string_view name, std::size_t rank, bool none_is_all = true);
+
+  // ── Deciding ────────────────────────────────────────────────────────────────────────────────────────────────────
+  /// The operator refuses where it does not hold.
+  void require(const SizeCondition& condition);
+  void require_equal(const SizeExpr& a, const SizeExpr& b) { require({SizeRelation::equal, a, b}); }
+  void require_at_least(const SizeExpr& a, const SizeExpr& b) { require({SizeRelation::at_least, a, b}); }
+  void require(bool condition, const char* what) const {
+    if (!condition) refuse(what);
+  }
+  /// Whether it holds; ends the row where nothing decides.
+  bool decide(const SizeCondition& condition) const;
+  Answer answer(const SizeCondition& condition) const { return facts_.holds(condition); }
+  bool is_certainly(const SizeExpr& a, std::int64_t b) const {
+    return answer({SizeRelation::equal, a, b}) == Answer::yes;
+  }
+  [[noreturn]] static void refuse(std::string why);
+  [[noreturn]] static void refuse_types(DType wanted, DType found);
+  [[noreturn]] static void give_up(std::string why);
+  [[noreturn]] static void give_up_rank(std::string why);  ///< not even how many dimensions there are
+  /// A size of its own.
+  SizeExpr fresh(SizeRange range) { return fresh_.next(facts_, range); }
+
+  // ── Sizes ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  SizeExpr broadcast(const SizeExpr& a, const SizeExpr& b);
+  Sizes broadcast(const Sizes& a, const Sizes& b);
+  /// `x` expanded to exactly these sizes.
+  void require_expands(const Sizes& x, const Sizes& to);
+  /// Of a view or reshape of `numel` elements, one of whose sizes may be -1.
+  Sizes reshaped(const SizeExpr& numel, Sizes sizes);
+
+  // ── Element types ───────────────────────────────────────────────────────────────────────────────────────────────
+  /// What arithmetic of the tensors and numbers among these arguments gives.
+  DType promoted(std::initializer_list<std::string_view> names) const;
+  DType promoted(std::span<const AbstractValue* const> values) const;
+
+  // ── Giving ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  /// Strides that a row does not give are in order where those of all tensors that the call takes are, and where the
+  /// operator puts them in order (layouts.h).
+  void give(Sizes sizes, DType dtype) { give(TensorType{dtype, std::move(sizes), std::nullopt}); }
+  void give(TensorType tensor);
+  void give(AbstractValue value) { results_.push_back(std::move(value)); }
+  /// Several as one list.
+  void give_list(std::vector<TensorType> tensors);
+
+  /// What the operator of this name gives for these arguments, in its order.
+  void give_as(Symbol target, std::span<const AbstractValue> arguments);
+
+  const OperatorSchema& schema() const { return schema_; }
+  std::span<const AbstractValue> arguments() const { return arguments_; }
+  InferredCall finished() &&;
+  const std::vector<SizeCondition>& conditions() const { return conditions_; }
+
+ private:
+  bool gives_contiguous() const;
+  /// What is written in place keeps its form, which must be that of the result.
+  void require_written(const TensorType& written, const TensorType& result);
+
+  const OperatorSchema& schema_;
+  std::span<const AbstractValue> arguments_;
+  SizeFacts& facts_;
+  FreshSymbols& fresh_;
+  std::vector<SizeCondition> conditions_;
+  std::vector<AbstractValue> results_;
+};
+
+/// One row.
+struct SizeRow {
+  std::string_view packet;  ///< `conv2d`, of aten where no namespace is said
+  void (*infer)(SizeCall& call);
+};
+
+/// The rows by families, each sorted or not.
+/// @{
+std::span<const SizeRow> pointwise_size_rows();
+std::span<const SizeRow> view_size_rows();
+std::span<const SizeRow> part_size_rows();
+std::span<const SizeRow> reduction_size_rows();
+std::span<const SizeRow> product_size_rows();
+std::span<const SizeRow> window_size_rows();
+std::span<const SizeRow> image_size_rows();
+std::span<const SizeRow> layer_size_rows();
+std::span<const SizeRow> index_size_rows();
+std::span<const SizeRow> factory_size_rows();
+/// @}
+
+/// The element types of LibTorch's promotion.
+/// @{
+DType promote(DType a, DType b);
+bool is_float(DType dtype);
+bool is_complex(DType dtype);
+bool is_whole(DType dtype);  ///< bool among them
+/// float32 of what is whole, as exp and division have it.
+DType as_float(DType dtype);
+/// float32 of complex64, as abs has it.
+DType as_real(DType dtype);
+/// @}
+
+}  // namespace fx::internal

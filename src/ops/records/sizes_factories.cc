@@ -1,0 +1,104 @@
+// Tensors that are made of numbers.
+#include <fxgraph/ops/records/size_rows.h>
+
+namespace fx::internal {
+namespace factory_rows {
+namespace {
+
+Sizes written_sizes(SizeCall& c) {
+  Sizes sizes = c.numbers("size");
+  for (const SizeExpr& each : sizes) c.require_at_least(each, 0);
+  return sizes;
+}
+
+void give_new(SizeCall& c, Sizes sizes, DType dtype) {
+  Sizes strides = contiguous_strides(sizes);
+  c.give(AbstractValue(TensorType{dtype, std::move(sizes), std::move(strides)}));
+}
+
+void filled(SizeCall& c) { give_new(c, written_sizes(c), c.dtype("dtype", DType::float32)); }
+// Of rand and randn.
+DType random_type(const SizeCall& c, DType otherwise) {
+  const DType dtype = c.dtype("dtype", otherwise);
+  if (!is_float(dtype)) SizeCall::give_up("its kernel tells");
+  return dtype;
+}
+void random(SizeCall& c) { give_new(c, written_sizes(c), random_type(c, DType::float32)); }
+void whole_numbers(SizeCall& c) {
+  if (!c.given("dtype")) SizeCall::give_up("a type that releases differ in");
+  give_new(c, written_sizes(c), c.dtype("dtype", DType::int64));
+}
+
+// (size, fill_value, …)
+void full(SizeCall& c) {
+  const AbstractValue& value = c.argument("fill_value");
+  const DType dtype = c.given("dtype") ? c.dtype("dtype", DType::float32) : c.promoted({"fill_value"});
+  if (value.tensor()) SizeCall::give_up("a value that is a tensor");
+  give_new(c, written_sizes(c), dtype);
+}
+
+// (self, …)
+void like(SizeCall& c) {
+  const TensorType& self = c.self();
+  if (c.given("memory_format")) SizeCall::give_up("a memory format");
+  c.give(self.sizes, c.dtype("dtype", self.dtype));
+}
+void random_like(SizeCall& c) {
+  random_type(c, c.self().dtype);
+  like(c);
+}
+
+// (self, size, …)
+void new_filled(SizeCall& c) { give_new(c, written_sizes(c), c.dtype("dtype", c.self().dtype)); }
+
+// (start, end, step): whole numbers
+void arange(SizeCall& c) {
+  const bool starts = c.schema().index_of(Symbol("start")) >= 0, steps = c.schema().index_of(Symbol("step")) >= 0;
+  const SizeExpr start = starts ? c.number("start") : SizeExpr(0), end = c.number("end");
+  const SizeExpr step = steps ? c.number("step") : SizeExpr(1);
+  if (!step.is_integer() || step.value() == 0) SizeCall::give_up("a step that is not known");
+  SizeExpr length = step.value() > 0 ? end - start : start - end;
+  c.require_at_least(length, 0);
+  if (c.dtype("dtype", DType::int64) == DType::boolean) SizeCall::give_up("its kernel tells");
+  give_new(c, {ceil_div(length, std::abs(step.value()))}, c.dtype("dtype", DType::int64));
+}
+
+// (start, end, steps)
+void linspace(SizeCall& c) {
+  c.require_at_least(c.number("steps"), 0);
+  if (c.dtype("dtype", DType::float32) == DType::boolean) SizeCall::give_up("its kernel tells");
+  give_new(c, {c.number("steps")}, c.dtype("dtype", DType::float32));
+}
+
+// (n, m)
+void eye(SizeCall& c) {
+  const SizeExpr n = c.number("n"), m = c.schema().index_of(Symbol("m")) >= 0 ? c.number("m") : n;
+  c.require_at_least(n, 0);
+  c.require_at_least(m, 0);
+  give_new(c, {n, m}, c.dtype("dtype", DType::float32));
+}
+
+// (n)
+void permutation(SizeCall& c) {
+  c.require_at_least(c.number("n"), 0);
+  if (c.dtype("dtype", DType::int64) == DType::boolean) SizeCall::give_up("its kernel tells");
+  give_new(c, {c.number("n")}, c.dtype("dtype", DType::int64));
+}
+
+void scalar(SizeCall& c) { give_new(c, {}, c.dtype("dtype", DType::float32)); }
+
+constexpr SizeRow kRows[] = {
+    {"zeros", filled},           {"ones", filled},           {"empty", filled},        {"rand", random},
+    {"randn", random},           {"randint", whole_numbers}, {"full", full},           {"zeros_like", like},
+    {"ones_like", like},         {"empty_like", like},       {"full_like", like},      {"rand_like", random_like},
+    {"randn_like", random_like}, {"new_zeros", new_filled},  {"new_ones", new_filled}, {"new_empty", new_filled},
+    {"new_full", new_filled},    {"arange", arange},         {"linspace", linspace},   {"eye", eye},
+    {"randperm", permutation},   {"scalar_tensor", scalar},
+};
+
+}  // namespace
+}  // namespace factory_rows
+
+std::span<const SizeRow> factory_size_rows() { return factory_rows::kRows; }
+
+}  // namespace fx::internal

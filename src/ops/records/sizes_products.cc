@@ -1,0 +1,200 @@
+// Products of matrices and vectors.
+#include <algorithm>
+
+#include <fxgraph/ops/records/size_rows.h>
+
+namespace fx::internal {
+namespace product_rows {
+namespace {
+
+/// All of one type of float; others are left to the kernels.
+DType common_type(std::initializer_list<const TensorType*> tensors) {
+  const DType dtype = SizeCall::float_type(**tensors.begin());
+  for (const TensorType* each : tensors) SizeCall::require_type(*each, dtype);
+  return dtype;
+}
+
+void require_rank(const SizeCall& c, const TensorType& tensor, std::size_t rank) {
+  c.require(tensor.sizes.size() == rank, rank == 1 ? "a vector" : rank == 2 ? "a matrix" : "a batch of matrices");
+}
+
+Sizes product(SizeCall& c, const Sizes& a, const Sizes& b) {
+  c.require(!a.empty() && !b.empty(), "at least one dimension");
+  const SizeExpr& inner = b.size() == 1 ? b[0] : b[b.size() - 2];
+  c.require_equal(a.back(), inner);
+  const Sizes batch_a(a.begin(), a.end() - static_cast<std::ptrdiff_t>(std::min<std::size_t>(a.size(), 2)));
+  const Sizes batch_b(b.begin(), b.end() - static_cast<std::ptrdiff_t>(std::min<std::size_t>(b.size(), 2)));
+  Sizes sizes = c.broadcast(batch_a, batch_b);
+  if (a.size() > 1) sizes.push_back(a[a.size() - 2]);
+  if (b.size() > 1) sizes.push_back(b.back());
+  return sizes;
+}
+
+template <std::size_t rank>
+void plain_product(SizeCall& c) {
+  const TensorType &a = c.self(), &b = c.tensor("mat2");
+  require_rank(c, a, rank);
+  require_rank(c, b, rank);
+  if (rank == 3) c.require_equal(a.sizes[0], b.sizes[0]);
+  c.require_equal(a.sizes[rank - 1], b.sizes[rank - 2]);
+  Sizes sizes = a.sizes;
+  sizes.back() = b.sizes.back();
+  c.give(std::move(sizes), common_type({&a, &b}));
+}
+
+void matmul(SizeCall& c) {
+  const TensorType &a = c.self(), &b = c.tensor("other");
+  c.give(product(c, a.sizes, b.sizes), common_type({&a, &b}));
+}
+
+// (self, mat1, mat2), or of batches
+template <std::size_t rank>
+void added_product(SizeCall& c) {
+  const TensorType &self = c.self(), &a = c.tensor(rank == 2 ? "mat1" : "batch1"),
+                   &b = c.tensor(rank == 2 ? "mat2" : "batch2");
+  require_rank(c, a, rank);
+  require_rank(c, b, rank);
+  if (rank == 3) c.require_equal(a.sizes[0], b.sizes[0]);
+  c.require_equal(a.sizes[rank - 1], b.sizes[rank - 2]);
+  Sizes sizes = a.sizes;
+  sizes.back() = b.sizes.back();
+  c.require_expands(self.sizes, sizes);
+  if (rank == 3 && self.dtype != a.dtype) SizeCall::give_up("types that are promoted");
+  c.give(std::move(sizes), common_type({&self, &a, &b}));
+}
+
+// (self, batch1, batch2): summed up over the batch
+void summed_product(SizeCall& c) {
+  const TensorType &self = c.self(), &a = c.tensor("batch1"), &b = c.tensor("batch2");
+  require_rank(c, a, 3);
+  require_rank(c, b, 3);
+  c.require_equal(a.sizes[0], b.sizes[0]);
+  c.require_equal(a.sizes[2], b.sizes[1]);
+  Sizes sizes = {a.sizes[1], b.sizes[2]};
+  if (c.schema().written_argument(0) && self.sizes != sizes) SizeCall::give_up("a tensor that may get other sizes");
+  c.require_expands(self.sizes, sizes);
+  c.give(std::move(sizes), common_type({&self, &a, &b}));
+}
+
+// (input, weight, bias)
+void linear(SizeCall& c) {
+  const TensorType &input = c.tensor("input"), &weight = c.tensor("weight");
+  c.require(!input.sizes.empty(), "at least one dimension");
+  if (weight.sizes.size() != 2) SizeCall::give_up("a weight that is no matrix");
+  c.require_equal(input.sizes.back(), weight.sizes[1]);
+  Sizes sizes = input.sizes;
+  sizes.back() = weight.sizes[0];
+  const TensorType* bias = c.given("bias") ? &c.tensor("bias") : nullptr;
+  if (bias) c.require_expands(bias->sizes, sizes);
+  c.give(std::move(sizes), bias ? common_type({&input, &weight, bias}) : common_type({&input, &weight}));
+}
+
+void matrix_vector(SizeCall& c) {
+  const TensorType &a = c.self(), &b = c.tensor("vec");
+  require_rank(c, a, 2);
+  require_rank(c, b, 1);
+  c.require_equal(a.sizes[1], b.sizes[0]);
+  c.give({a.sizes[0]}, common_type({&a, &b}));
+}
+
+void added_matrix_vector(SizeCall& c) {
+  const TensorType &self = c.self(), &a = c.tensor("mat"), &b = c.tensor("vec");
+  require_rank(c, a, 2);
+  require_rank(c, b, 1);
+  c.require_equal(a.sizes[1], b.sizes[0]);
+  if (self.sizes.empty() || a.numel() == SizeExpr(0)) SizeCall::give_up("a number to add to, or nothing to add");
+  c.require_expands(self.sizes, {a.sizes[0]});
+  c.give({a.sizes[0]}, common_type({&self, &a, &b}));
+}
+
+void dot(SizeCall& c) {
+  const TensorType &a = c.self(), &b = c.tensor(c.given("tensor") ? "tensor" : "other");
+  require_rank(c, a, 1);
+  require_rank(c, b, 1);
+  c.require_equal(a.sizes[0], b.sizes[0]);
+  c.give(Sizes(), common_type({&a, &b}));
+}
+
+void outer(SizeCall& c) {
+  const TensorType &a = c.self(), &b = c.tensor("vec2");
+  require_rank(c, a, 1);
+  require_rank(c, b, 1);
+  const DType dtype = c.promoted({"self", "vec2"});
+  if (dtype == DType::boolean) SizeCall::give_up("arithmetic of bool");
+  c.give({a.sizes[0], b.sizes[0]}, dtype);
+}
+
+// (query, key, value, attn_mask, …)
+void attention(SizeCall& c) {
+  const TensorType &query = c.tensor("query"), &key = c.tensor("key"), &value = c.tensor("value");
+  c.require(query.sizes.size() >= 2 && key.sizes.size() >= 2 && value.sizes.size() >= 2, "at least two dimensions");
+  if (query.sizes.size() != key.sizes.size() || key.sizes.size() != value.sizes.size())
+    SizeCall::give_up("tensors that broadcast");
+  const std::size_t rank = query.sizes.size();
+  Sizes sizes = query.sizes;
+  for (std::size_t i = 0; i + 2 < rank; ++i) {
+    c.require_equal(query.sizes[i], key.sizes[i]);
+    c.require_equal(key.sizes[i], value.sizes[i]);
+  }
+  c.require_equal(query.sizes[rank - 1], key.sizes[rank - 1]);
+  c.require_equal(key.sizes[rank - 2], value.sizes[rank - 2]);
+  sizes.back() = value.sizes.back();
+  c.give(std::move(sizes), common_type({&query, &key, &value}));
+}
+
+// (x1, x2, p, …)
+void distances(SizeCall& c) {
+  const TensorType &a = c.tensor("x1"), &b = c.tensor("x2");
+  c.require(a.sizes.size() >= 2 && b.sizes.size() >= 2, "at least two dimensions");
+  c.require_equal(a.sizes.back(), b.sizes.back());
+  Sizes sizes = c.broadcast(Sizes(a.sizes.begin(), a.sizes.end() - 2), Sizes(b.sizes.begin(), b.sizes.end() - 2));
+  sizes.push_back(a.sizes[a.sizes.size() - 2]);
+  sizes.push_back(b.sizes[b.sizes.size() - 2]);
+  c.give(std::move(sizes), common_type({&a, &b}));
+}
+
+// (input1, input2, weight, bias)
+void bilinear(SizeCall& c) {
+  const TensorType &a = c.tensor("input1"), &b = c.tensor("input2"), &weight = c.tensor("weight");
+  require_rank(c, weight, 3);
+  c.require(!a.sizes.empty() && a.sizes.size() == b.sizes.size(), "inputs of as many dimensions");
+  for (std::size_t i = 0; i + 1 < a.sizes.size(); ++i) c.require_equal(a.sizes[i], b.sizes[i]);
+  c.require_equal(a.sizes.back(), weight.sizes[1]);
+  c.require_equal(b.sizes.back(), weight.sizes[2]);
+  if (weight.numel() == SizeExpr(0)) SizeCall::give_up("a weight without elements");
+  Sizes sizes = a.sizes;
+  sizes.back() = weight.sizes[0];
+  if (c.given("bias")) {
+    common_type({&a, &c.tensor("bias")});
+    if (c.tensor("bias").sizes.size() != 1) SizeCall::give_up("a bias that is no vector");
+    c.require_equal(c.tensor("bias").sizes[0], weight.sizes[0]);
+  }
+  c.give(std::move(sizes), common_type({&a, &b, &weight}));
+}
+
+constexpr SizeRow kRows[] = {
+    {"mm", plain_product<2>},
+    {"bmm", plain_product<3>},
+    {"matmul", matmul},
+    {"linalg_matmul", matmul},
+    {"addmm", added_product<2>},
+    {"baddbmm", added_product<3>},
+    {"addbmm", summed_product},
+    {"linear", linear},
+    {"mv", matrix_vector},
+    {"addmv", added_matrix_vector},
+    {"dot", dot},
+    {"vdot", dot},
+    {"outer", outer},
+    {"ger", outer},
+    {"scaled_dot_product_attention", attention},
+    {"cdist", distances},
+    {"bilinear", bilinear},
+};
+
+}  // namespace
+}  // namespace product_rows
+
+std::span<const SizeRow> product_size_rows() { return product_rows::kRows; }
+
+}  // namespace fx::internal
