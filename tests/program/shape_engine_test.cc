@@ -111,6 +111,7 @@ const std::set<std::string>& known() {
       "aten::_autocast_to_reduced_precision",     // TorchScript's own; asks for the device
       "aten::_new_zeros_with_same_feature_meta",  // forward gradients' own
       "aten::_stack.out",                         // behind stack.out; its kernel for the meta device forgets the shape
+      "aten::gradient.scalarrayint",              // reads a spacing for each dimension, behind the end of fewer
       "aten::histogramdd",                        // reads more numbers of bins than it is given
       "aten::_histogramdd_from_bin_cts",          // behind histogramdd, likewise
       "aten::_histogramdd_bin_edges",             // likewise
