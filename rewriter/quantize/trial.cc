@@ -112,7 +112,7 @@ std::optional<Grid> grid_of(const Node& quantized) {
   return std::nullopt;
 }
 
-at::Tensor Trial::stand_in(const Node& value, Layout layout) const {
+at::Tensor Trial::fake_input(const Node& value, Layout layout) const {
   const std::string* quantized = value_name(value);
   const auto known = values_.find(quantized ? *quantized : value.name());
   const TensorInfo* info = known == values_.end() ? nullptr : known->second.tensor();
@@ -149,7 +149,7 @@ c10::IValue Trial::operand(const Node& node, Layout layout) const {
     return module_.attribute(path).detach();
   }
   if (node.is_call("aten::dequantize.self")) return operand(node.arg(0).node(), layout).toTensor().dequantize();
-  return stand_in(node, layout);
+  return fake_input(node, layout);
 }
 
 std::string Trial::fault_in(Layout layout, const Node& kernel, const Node& op, bool relu, bool compare) const {

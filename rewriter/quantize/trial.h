@@ -44,7 +44,7 @@ class Trial {
   std::string fault_now(const Node& kernel, const Node& op, bool relu, bool compare) const;
   std::string fault_in(Layout layout, const Node& kernel, const Node& op, bool relu, bool compare) const;
   c10::IValue operand(const Node& node, Layout layout) const;
-  at::Tensor stand_in(const Node& value, Layout layout) const;
+  at::Tensor fake_input(const Node& value, Layout layout) const;
 
   const GraphModule& module_;
   QuantBackend backend_;

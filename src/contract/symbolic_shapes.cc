@@ -49,6 +49,7 @@ class SymbolicShapes::Pass {
       } else {
         value = visit(node);
       }
+      if (sources_.refine) value = sources_.refine(node, std::move(value));
       values_[node] = std::move(value);
     }
     return {};
@@ -140,9 +141,13 @@ class SymbolicShapes::Pass {
       return (*all.list())[static_cast<std::size_t>(at)];
     }
     if (AbstractValue answer = asked(node, arguments[0], packet); answer.is_known()) return answer;
-    if (call.schema().is_inplace_view()) forget_tensors();
     if (call.schema().returns.empty()) return AbstractValue::literal(Argument());
     InferredCall made = infer(call.schema(), arguments, shapes_.facts_, fresh_);
+    if (call.schema().is_inplace_view()) {
+      const TensorType *before = arguments[0].tensor(),
+                       *after = made.results.empty() ? nullptr : made.results[0].tensor();
+      if (!before || !after || *before != *after) forget_tensors();
+    }
     if (made.outcome == InferredCall::Outcome::refused && shapes_.refused_.empty())
       shapes_.refused_ = "%" + (caller_ ? caller_ : &node)->name() + ": " + made.why;
     for (SizeCondition& each : made.conditions)
@@ -160,7 +165,7 @@ class SymbolicShapes::Pass {
 
   AbstractValue decided_elsewhere(const Node& node, const Call& call, const List& arguments, const InferredCall& made) {
     if (!sources_.other) return {};
-    return sources_.other({node, call, arguments, made, [this] {
+    return sources_.other({node, call, arguments, made, values_, [this] {
                              return fresh_.next(shapes_.facts_, {0, std::nullopt});
                            }});
   }
@@ -257,6 +262,7 @@ void declare(SizeFacts& facts, const AbstractValue& value, const SizeRanges& ran
 SymbolicShapes::SymbolicShapes(const Graph& graph, std::vector<AbstractValue> inputs, const ShapeSources& sources)
     : values_(graph) {
   for (const AbstractValue& input : inputs) declare(facts_, input, sources.ranges);
+  for (const auto& [symbol, range] : sources.ranges) facts_.declare(symbol, range);
   FreshSymbols fresh;
   Pass(*this, fresh, graph, values_, sources, "", nullptr).run(inputs);
   // What a later call asks holds for earlier values.

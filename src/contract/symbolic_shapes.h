@@ -51,6 +51,7 @@ struct UndecidedCall {
   const Call& call;                          ///< what it calls; none where that is no operator
   std::span<const AbstractValue> arguments;  ///< one for each that the operator has, or that are written
   const InferredCall& inferred;              ///< why it is not decided
+  const NodeMap<AbstractValue>& values;      ///< of the nodes before it
   std::function<SizeExpr()> fresh;           ///< a size of its own
 };
 
@@ -59,6 +60,8 @@ struct ShapeSources {
   ModuleInfo modules{};  ///< bodies of called modules
   /// What the attribute at a path is; without it nothing is known of attributes.
   std::function<std::optional<TensorType>(std::string_view path)> attribute{};
+  /// What is known of a node of the graph beside what its call says: its value from then on.
+  std::function<AbstractValue(const Node& node, AbstractValue said)> refine{};
   /// Asked for what rows do not decide; several results are a list.
   std::function<AbstractValue(const UndecidedCall& call)> other{};
   SizeRanges ranges{};  ///< of symbols of the inputs; of others from 0 on

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/export/graph_writer.h>
 #include <fxgraph/export/input_layout.h>
 #include <fxgraph/export/packing.h>
-#include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/run/value.h>
@@ -259,23 +259,16 @@ void CallInputs::fix(const std::set<std::string>& symbols) {
   }
 }
 
-bool CallInputs::takes(const Symbols& symbols) const {
-  const auto ask = [&](const Guard& asked) -> std::optional<std::int64_t> {
-    if (asked.leaf >= leaves_.size()) return std::nullopt;
-    const Leaf& leaf = leaves_[asked.leaf];
-    if (asked.kind == "value") return leaf.number ? std::optional(valued(*leaf.number, symbols)) : std::nullopt;
-    const std::vector<SymbolicSize>& all = asked.kind == "size" ? leaf.meta.sizes : leaf.meta.strides;
-    const auto dim = static_cast<std::size_t>(asked.number);
-    return dim < all.size() ? std::optional(valued(all[dim], symbols)) : std::nullopt;
-  };
-  return std::ranges::none_of(guards_, [&](const Guard& guard) { return evaluate_guard(guard, ask) == 0; });
-}
-
-const TensorMeta* CallInputs::input_at(const Node& node) const {
+AbstractValue CallInputs::input_at(const Node& node) const {
   static const Symbol kGetItem("operator.getitem");
-  if (!node.is(Op::placeholder) && node.target() != kGetItem) return nullptr;
+  if (!node.is(Op::placeholder) && node.target() != kGetItem) return {};
   const auto leaf = std::ranges::find(leaves_, &node, &Leaf::node);
-  return leaf == leaves_.end() || leaf->literal || leaf->number ? nullptr : &leaf->meta;
+  if (leaf == leaves_.end() || leaf->literal) return {};
+  if (leaf->number) return leaf->number->expr;
+  TensorType type{leaf->meta.dtype, {}, std::vector<SizeExpr>()};
+  for (const SymbolicSize& size : leaf->meta.sizes) type.sizes.push_back(size.expr.simplified());
+  for (const SymbolicSize& stride : leaf->meta.strides) type.strides->push_back(stride.expr.simplified());
+  return type;
 }
 
 bool CallInputs::notes(const std::set<std::string>& symbols) const {

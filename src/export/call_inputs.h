@@ -55,12 +55,10 @@ class CallInputs {
 
   /// Makes these symbols what they are in the example.
   void fix(const std::set<std::string>& symbols);
-  /// True when the guards hold for such sizes.
-  bool takes(const Symbols& symbols) const;
   /// True when one of these symbols is the archive's own, which nobody fixes.
   bool notes(const std::set<std::string>& symbols) const;
-  /// What the input, or the part of one, is that `node` stands for; null for other nodes.
-  const TensorMeta* input_at(const Node& node) const;
+  /// What the input, or the part of one, is that `node` stands for; unknown for other nodes.
+  AbstractValue input_at(const Node& node) const;
   /// The arguments for these values of the symbols.
   std::vector<c10::IValue> make(const Symbols& symbols) const;
   /// `(args, kwargs)` for the example, as Python keeps it.

@@ -65,7 +65,7 @@ bool asks_data(const Node& node) {
          (!is_repeat && is_tagged(node, {at::Tag::dynamic_output_shape, at::Tag::data_dependent_output}));
 }
 
-bool depends_on_data(const Node& node, const SymbolicShapes& program) {
+bool depends_on_data(const Node& node, const ProgramValues& program) {
   using Kind = ValueShape::Kind;
   if (program.data.find(node)) return false;
   if (asks_data(node)) return true;
@@ -119,7 +119,7 @@ std::string calls_of_data(const Graph& graph, const GraphModule& module) {
   return all;
 }
 
-std::string calls_of_data(const Graph& graph, const SymbolicShapes& shapes) {
+std::string calls_of_data(const Graph& graph, const ProgramValues& shapes) {
   return listed(graph, [&](const Node& node) { return depends_on_data(node, shapes); });
 }
 

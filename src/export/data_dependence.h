@@ -16,6 +16,6 @@ namespace fx::pt2 {
 std::string calls_of_data(const Graph& graph, const GraphModule& module);
 
 /// Those of `graph` that do as the values that they had say, and are no sources.
-std::string calls_of_data(const Graph& graph, const SymbolicShapes& shapes);
+std::string calls_of_data(const Graph& graph, const ProgramValues& shapes);
 
 }  // namespace fx::pt2

@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/effects/effects_of.h>
-#include <fxgraph/export/size_arithmetic.h>
 
 namespace fx::pt2 {
 namespace {
@@ -323,15 +323,9 @@ std::vector<std::int64_t> DataSizes::candidates(const std::string& symbol) const
   return values;
 }
 
-c10::IValue DataSizes::with(const DataSource& source, const c10::IValue& result, const Symbols& symbols,
-                            std::size_t run) {
+c10::IValue DataSizes::with(const DataSource& source, const c10::IValue& result, const Symbols& symbols) {
   const auto wanted = symbols.find(source.symbol);
-  if (source.kind == Kind::floating) {
-    constexpr double kStep = 0.125;
-    return result.toDouble() + kStep * static_cast<double>(run);
-  }
-  if (source.kind == Kind::boolean) return result.toBool() != (run % 2 == 1);
-  if (wanted == symbols.end()) return result;
+  if (wanted == symbols.end() || source.kind == Kind::floating || source.kind == Kind::boolean) return result;
   if (source.kind == Kind::integer) return wanted->second;
   const std::int64_t rows = wanted->second;
   return map_elements(result, [&](std::size_t element, const at::Tensor& tensor) {

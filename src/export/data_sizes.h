@@ -2,7 +2,7 @@
 //
 // A source is a call whose result has as many rows as its data say (nonzero, a mask as an index, unique), or that reads
 // a number out of a tensor (item). Its symbol is treated as one of the inputs' sizes: the program is run with the
-// source's rows cut or repeated, or with another number in its place, so that every size that follows from it shows.
+// source's rows cut or repeated, or with another number in its place, where the example has fewer than two.
 //
 // Sources that must agree share a symbol: the program asserts that they are equal, or they count one mask, or read one
 // number, with no write in between. Thread-safety: none.
@@ -12,13 +12,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <fxgraph/export/size_fit.h>
+#include <fxgraph/export/tensors.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/symbolic/size_expr.h>
 
 namespace fx::pt2 {
 
@@ -68,9 +70,8 @@ class DataSizes {
   /// Values at which to try the program, the one seen first where it says something.
   std::vector<std::int64_t> candidates(const std::string& symbol) const;
 
-  /// The result with the number of rows, or the number, that `symbols` says; floats and truth values are others in each
-  /// run.
-  static c10::IValue with(const DataSource& source, const c10::IValue& result, const Symbols& symbols, std::size_t run);
+  /// The result with the number of rows, or the whole number, that `symbols` says.
+  static c10::IValue with(const DataSource& source, const c10::IValue& result, const Symbols& symbols);
 
  private:
   NodeMap<std::size_t> at_;  // 1 + the place in sources_

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <fxgraph/export/size_arithmetic.h>
+#include <fxgraph/contract/arithmetic.h>
 
 namespace fx::pt2 {
 namespace {

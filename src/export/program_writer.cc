@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <span>
 
+#include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/data_dependence.h>
 #include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/guards.h>
 #include <fxgraph/export/number_lists.h>
-#include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/export/tensor_numbers.h>
 #include <fxgraph/export/tensor_questions.h>
 #include <fxgraph/module/inline_bodies.h>
@@ -168,11 +168,10 @@ void ProgramWriter::refuse(const std::string& calls_of_data) {
 void ProgramWriter::find_shapes() {
   for (bool may_fix = true;;) {
     std::set<std::string> unfit;
-    shapes_ = find_value_shapes(
-        module_, graph_, call_->symbols(), call_->ranges(),
-        {[this](const Symbols& s) { return call_->make(s); }, [this](const Symbols& s) { return call_->takes(s); },
-         [this](const Node& node) { return call_->input_at(node); }},
-        call_->may_fix() && may_fix ? &unfit : nullptr);
+    shapes_ = find_values(module_, graph_, call_->symbols(), call_->ranges(),
+                          {[this](const Symbols& s) { return call_->make(s); },
+                           [this](const Node& node) { return call_->input_at(node); }},
+                          call_->may_fix() && may_fix ? &unfit : nullptr);
     if (unfit.empty()) return;
     if (call_->notes(unfit)) {  // the next round says which node it is
       may_fix = false;

@@ -60,7 +60,7 @@ class ProgramWriter {
   std::vector<SavedState> states_;
   std::map<const void*, std::string> state_names_;  ///< by tensor
   std::unique_ptr<CallInputs> call_;
-  SymbolicShapes shapes_;
+  ProgramValues shapes_;
   std::vector<Wordless> refusals_;
   std::vector<std::string> leaf_names_;  ///< of the values that the caller gives
   std::unique_ptr<GraphWriter> writer_;

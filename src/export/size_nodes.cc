@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/export/literals.h>
-#include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/export/tensor_questions.h>
 
 namespace fx::pt2 {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/export/literals.h>
-#include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/ops/call.h>
 
 namespace fx::pt2 {

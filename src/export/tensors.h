@@ -20,6 +20,9 @@
 
 namespace fx::pt2 {
 
+/// The values of symbols.
+using Symbols = std::map<std::string, std::int64_t>;
+
 /// A size and, where it depends on the inputs, what it was in the example.
 struct SymbolicSize {
   SizeExpr expr;

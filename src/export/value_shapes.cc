@@ -7,72 +7,197 @@
 #include <optional>
 #include <utility>
 
-#include <fxgraph/export/observed_runs.h>
-#include <fxgraph/export/size_arithmetic.h>
-#include <fxgraph/module/interpreter.h>
-#include <fxgraph/ops/records/size_inference.h>
-#include <fxgraph/run/nested_graph.h>
-#include <fxgraph/run/value.h>
+#include <fxgraph/contract/arithmetic.h>
+#include <fxgraph/contract/symbolic_shapes.h>
+#include <fxgraph/export/call_fit.h>
+#include <fxgraph/export/input_layout.h>
+#include <fxgraph/export/observed_run.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/shapes/shape_prop.h>
 
 namespace fx::pt2 {
 namespace {
 
 using Number = std::int64_t;
+using Kind = ValueShape::Kind;
+using AbstractValues = NodeMap<AbstractValue>;
 
-constexpr Number kFarthestRun = 4096;
-
-class Combiner {
+/// What rows and calls made alone say of all values, in the graphs that the program calls too.
+class Inference {
  public:
-  Combiner(const Runs& runs, const SizedInputs& inputs, const SizeRanges& ranges, std::set<std::string>* unfit)
-      : fitter_(runs.choices),
-        example_(runs.choices[0]),
-        ranges_(ranges),
-        inputs_(inputs),
-        data_(runs.data()),
-        unfit_(unfit) {}
-
-  /// `known`: the values before it.
-  ValueShape combine(const Node& node, const std::vector<const Observed*>& seen, const ValueShapes& known) {
-    known_ = &known;
-    ValueShape shape = combine(node, seen);
-    shape.of_data = is_of_data(node, shape);
-    shape.varies |= shape.of_data;
-    return shape;
+  Inference(GraphModule& module, const Graph& graph, const ObservedRun& seen, const SizedInputs& inputs,
+            const Symbols& example, const SizeRanges& ranges)
+      : module_(module), seen_(seen), inputs_(inputs), example_(example), ranges_(ranges) {
+    // As torch.export has it: a size that varies is two or more. Numbers are none.
+    std::set<std::string> numbers;
+    for (const DataSource& source : seen.data.all()) {
+      if (source.kind == DataSource::Kind::integer) numbers.insert(source.symbol);
+    }
+    for (const Node* placeholder : graph.placeholders()) {
+      const AbstractValue input = inputs.input_at(*placeholder);
+      if (input.number() && input.number()->is_symbol()) numbers.insert(input.number()->name());
+    }
+    for (const auto& [symbol, value] : example) {
+      SizeRange& range = ranges_[symbol];
+      if (!numbers.contains(symbol)) range.min = std::max<Number>(2, range.min.value_or(2));
+    }
   }
 
-  ValueShape combine(const Node& node, const std::vector<const Observed*>& seen) {
-    const Observed& first = *seen[0];
-    ValueShape shape;
-    shape.kind = first.kind;
-    for (const Observed* each : seen) {
-      if (each->kind != first.kind || each->numbers.size() != first.numbers.size() ||
-          each->elements.size() != first.elements.size())
-        fail(node, "is another kind of value at other sizes");
+  /// Of `graph`, whose placeholders have these values.
+  fx::SymbolicShapes infer(const Graph& graph, std::vector<AbstractValue> inputs) {
+    ShapeSources sources = shape_sources(module_);
+    sources.ranges = ranges_;
+    sources.refine = [this](const Node& node, AbstractValue value) { return refined(node, std::move(value)); };
+    sources.other = [this](const UndecidedCall& call) { return undecided(call); };
+    return fx::SymbolicShapes(graph, std::move(inputs), sources);
+  }
+
+  std::map<const Graph*, fx::SymbolicShapes> nested;  // looked up, not gone through
+
+ private:
+  AbstractValue refined(const Node& node, AbstractValue value) const {
+    AbstractValue input = inputs_.input_at(node);
+    if (input.is_known()) return input;
+    const DataSource* source = seen_.data.find(node);
+    if (!source) return value;
+    const SizeExpr symbol = SizeExpr::symbol(source->symbol);
+    if (source->kind != DataSource::Kind::rows) return AbstractValue(symbol);
+    // The rows of the results are the source's symbol, whatever the operator's row called it.
+    const AbstractValue::List* list = value.list();
+    AbstractValue::List results = list ? *list : AbstractValue::List{std::move(value)};
+    for (const DataSource::Place& place : source->places) {
+      const TensorType* tensor = place.element < results.size() ? results[place.element].tensor() : nullptr;
+      if (!tensor || place.dim >= static_cast<Number>(tensor->sizes.size())) continue;
+      TensorType named = *tensor;
+      named.sizes[static_cast<std::size_t>(place.dim)] = symbol;
+      named.strides.reset();
+      results[place.element] = std::move(named);
     }
-    switch (first.kind) {
-      case ValueShape::Kind::tensor: shape.tensor = tensor(node, seen); break;
-      case ValueShape::Kind::boolean:
-        shape.boolean = first.numbers[0] != 0;
+    return list ? AbstractValue(std::move(results)) : std::move(results[0]);
+  }
+
+  AbstractValue undecided(const UndecidedCall& call) {
+    if (call.node.target().view().starts_with("higher_order::")) {
+      AbstractValue result = of_nested(call);
+      if (result.is_known()) return result;
+    }
+    return fit_call(
+        module_, call.node, [&](const Node& node) -> const AbstractValue& { return call.values[node]; }, example_,
+        ranges_);
+  }
+
+  /// What is computed by a graph that is an argument, from those that follow it; of a branch only what all have alike.
+  AbstractValue of_nested(const UndecidedCall& call) {
+    std::vector<const Graph*> graphs;
+    AbstractValue::List operands;
+    for (const Argument& argument : call.node.args()) {
+      const Node* node = argument.node_or_null();
+      const auto body = node && node->is(Op::get_attr)
+                            ? std::dynamic_pointer_cast<GraphModule>(module_.find_submodule(node->target().str()))
+                            : nullptr;
+      if (body) {
+        graphs.push_back(&body->graph());
+        operands.clear();
+      } else {
+        const AbstractValue value = AbstractValue::of(argument, [&](const Node& each) { return call.values[each]; });
+        if (value.list()) {
+          operands.insert(operands.end(), value.list()->begin(), value.list()->end());
+        } else {
+          operands.push_back(value);
+        }
+      }
+    }
+    AbstractValue result;
+    for (const Graph* graph : graphs) {
+      std::vector<AbstractValue> inputs = taken(*graph, operands);
+      const fx::SymbolicShapes& values = nested.insert_or_assign(graph, infer(*graph, std::move(inputs))).first->second;
+      const Node* output = graph->output_node();
+      const AbstractValue& made = output ? values[*output] : AbstractValue();
+      result = graph == graphs[0] || call.node.target() == "higher_order::while_loop" ? made : alike(result, made);
+    }
+    const std::string_view name = last_part(call.node.target().view());
+    return name == "map_impl" || name.ends_with("scan") ? AbstractValue() : result;
+  }
+
+  /// A graph that is called for each row takes the operands without their first dimension.
+  std::vector<AbstractValue> taken(const Graph& graph, const AbstractValue::List& operands) const {
+    const auto seen = seen_.nested.find(&graph);
+    std::vector<AbstractValue> inputs;
+    for (const Node* placeholder : graph.placeholders()) {
+      AbstractValue value = inputs.size() < operands.size() ? operands[inputs.size()] : AbstractValue();
+      const TensorType* tensor = value.tensor();
+      const std::size_t rank = seen == seen_.nested.end() ? 0 : seen->second[*placeholder].numbers.size() / 2;
+      if (tensor && seen != seen_.nested.end() && tensor->sizes.size() == rank + 1)
+        value = TensorType{tensor->dtype, {tensor->sizes.begin() + 1, tensor->sizes.end()}, {}};
+      inputs.push_back(std::move(value));
+    }
+    return inputs;
+  }
+
+  static AbstractValue alike(const AbstractValue& a, const AbstractValue& b) {
+    const TensorType *first = a.tensor(), *second = b.tensor();
+    if (first && second && first->sizes == second->sizes) return a;
+    if (a.number() && b.number() && *a.number() == *b.number()) return a;
+    if (!a.list() || !b.list() || a.list()->size() != b.list()->size()) return {};
+    AbstractValue::List both;
+    for (std::size_t i = 0; i < a.list()->size(); ++i) both.push_back(alike((*a.list())[i], (*b.list())[i]));
+    return both;
+  }
+
+  static std::string_view last_part(std::string_view name) { return name.substr(name.rfind(':') + 1); }
+
+  GraphModule& module_;
+  const ObservedRun& seen_;
+  const SizedInputs& inputs_;
+  const Symbols& example_;
+  SizeRanges ranges_;
+};
+
+/// Puts together what was inferred of a value and what it was in the example.
+class Combiner {
+ public:
+  Combiner(const DataSizes& data, const Symbols& example, std::set<std::string>* unfit)
+      : data_(data), example_(example), unfit_(unfit) {}
+
+  /// Of all nodes of a graph.
+  ValueShapes combine(const Graph& graph, const NodeMap<Observed>& seen, const fx::SymbolicShapes* inferred) {
+    ValueShapes shapes(graph);
+    known_ = &shapes;
+    for (const Node& node : graph.nodes()) {
+      ValueShape shape = combine(node, seen[node], inferred ? (*inferred)[node] : AbstractValue());
+      shape.of_data = is_of_data(node, shape);
+      shape.varies |= shape.of_data;
+      shapes[node] = std::move(shape);
+    }
+    return shapes;
+  }
+
+ private:
+  ValueShape combine(const Node& node, const Observed& seen, const AbstractValue& inferred) {
+    ValueShape shape;
+    shape.kind = seen.kind;
+    switch (seen.kind) {
+      case Kind::tensor: shape.tensor = tensor(node, seen, inferred.tensor()); break;
+      case Kind::boolean:
+        shape.boolean = seen.numbers[0] != 0;
         shape.condition = said(node);
-        shape.varies = std::ranges::any_of(seen, [&](const Observed* o) { return o->numbers != first.numbers; });
-        // It may be the same in all runs by chance; what is only asserted is to be the same.
-        shape.varies |= shape.condition && varies(*shape.condition) && !is_only_asserted(node);
+        // What is only asserted is to be the same.
+        shape.varies = shape.condition && varies(*shape.condition) && !is_only_asserted(node);
         break;
-      case ValueShape::Kind::integer:
-        shape.integer = number(node, seen);
+      case Kind::integer:
+        shape.integer = number(node, seen.numbers[0], inferred);
         shape.varies = !shape.integer.expr.is_integer();
         break;
-      case ValueShape::Kind::floating:
-        shape.floating = first.floating;
-        shape.varies = std::ranges::any_of(seen, [&](const Observed* o) { return o->floating != first.floating; });
+      case Kind::floating:
+        shape.floating = seen.floating;
         shape.real = said(node);
-        shape.varies |= shape.real && varies(*shape.real);
+        shape.varies = shape.real && varies(*shape.real);
         break;
-      case ValueShape::Kind::list:
-        for (std::size_t i = 0; i < first.elements.size(); ++i) {
-          std::vector<const Observed*> inner;
-          for (const Observed* each : seen) inner.push_back(&each->elements[i]);
-          shape.elements.push_back(combine(node, inner));
+      case Kind::list:
+        for (std::size_t i = 0; i < seen.elements.size(); ++i) {
+          const AbstractValue::List* list = inferred.list();
+          const bool has = list && list->size() == seen.elements.size();
+          shape.elements.push_back(combine(node, seen.elements[i], has ? (*list)[i] : AbstractValue()));
         }
         break;
       default: break;
@@ -80,11 +205,6 @@ class Combiner {
     return shape;
   }
 
-  const SizeFitter& fitter() const { return fitter_; }
-
-  std::vector<Symbols> doubts;  ///< where what the runs suggest is not what the program says
-
- private:
   // Numbers that data decide, or that are made of such.
   bool is_of_data(const Node& node, const ValueShape& shape) const {
     using Kind = ValueShape::Kind;
@@ -142,198 +262,85 @@ class Combiner {
     return found;
   }
 
-  SymbolicSize number(const Node& node, const std::vector<const Observed*>& seen) {
+  SymbolicSize number(const Node& node, Number seen, const AbstractValue& inferred) {
     const std::optional<SizeExpr> expr = said(node);
-    if (expr && is_of_unseen(*expr)) return {*expr, seen[0]->numbers[0]};
-    return size(node, seen, 0, expr);
+    if (expr && is_of_unseen(*expr)) return {*expr, seen};
+    if (expr && expr->evaluate(example_) == seen) return {*expr, seen};
+    return size(node, seen, inferred.number(), inferred.literal() != nullptr);
   }
 
-  // `said`: what the call says of it.
-  SymbolicSize size(const Node& node, const std::vector<const Observed*>& seen, std::size_t at,
-                    const std::optional<SizeExpr>& said = {}) {
-    std::vector<Number> numbers;
-    for (const Observed* each : seen) numbers.push_back(each->numbers[at]);
-    std::optional<SizeExpr> expr = fitter_.fit(numbers);
-    if (said) settle(*said, numbers, expr);
-    if (!expr && unfit_) {
-      std::vector<std::string> symbols = fitter_.symbols_behind(numbers);
-      std::erase_if(symbols, [&](const std::string& symbol) { return data_.ranges().count(symbol) != 0; });
-      unfit_->insert(symbols.begin(), symbols.end());
-      if (!symbols.empty()) return {SizeExpr::integer(numbers[0]), numbers[0]};
-    }
-    if (!expr) fail(node, "has a size that changes with the inputs");
-    return {std::move(*expr), numbers[0]};
+  /// `expr`: what was inferred. `is_fixed`: no size decides it.
+  SymbolicSize size(const Node& node, Number seen, const SizeExpr* expr, bool is_fixed = false) {
+    if (expr && (expr->is_integer() ? expr->value() == seen : expr->evaluate(example_) == seen)) return {*expr, seen};
+    std::set<std::string> symbols;
+    for (const Node* input : node.all_input_nodes()) add_symbols((*known_)[*input], symbols);
+    if (is_fixed || symbols.empty()) return {SizeExpr(seen), seen};
+    std::erase_if(symbols, [&](const std::string& symbol) { return data_.ranges().contains(symbol); });
+    if (!unfit_ || symbols.empty()) fail(node, "has a size that changes with the inputs");
+    unfit_->insert(symbols.begin(), symbols.end());
+    return {SizeExpr(seen), seen};
   }
 
-  // What the call says is so for all sizes; what was found for the runs may not be: `min(n, 4)` was 4 in all of them.
-  void settle(const SizeExpr& said, const std::vector<Number>& seen, std::optional<SizeExpr>& found) {
-    if (said.is_real() || !fitter_.explains(said, seen)) return;
-    const std::optional<Symbols> other =
-        found ? where_they_differ(*found, said, example_, ranges_, inputs_.takes) : std::nullopt;
-    if (found && !other) return;
-    if (other && std::ranges::all_of(*other, [](const auto& each) { return each.second <= kFarthestRun; }))
-      doubts.push_back(*other);
-    fitter_.learn(seen, said);
-    found = said;
+  static void add_symbols(const ValueShape& shape, std::set<std::string>& symbols) {
+    const auto add = [&](const SizeExpr& expr) {
+      expr.for_each_symbol([&](const std::string& symbol) { symbols.insert(symbol); });
+    };
+    for (const SymbolicSize& size : shape.tensor.sizes) add(size.expr);
+    add(shape.integer.expr);
+    if (shape.real) add(*shape.real);
+    if (shape.condition) add(*shape.condition);
+    for (const ValueShape& each : shape.elements) add_symbols(each, symbols);
   }
 
-  // What is known of a value before it, as rows of sizes take it.
-  static AbstractValue abstract(const ValueShape& shape) {
-    switch (shape.kind) {
-      case ValueShape::Kind::tensor: {
-        TensorType type{shape.tensor.dtype, {}, std::nullopt};
-        for (const SymbolicSize& size : shape.tensor.sizes) type.sizes.push_back(size.expr.simplified());
-        return type;
-      }
-      case ValueShape::Kind::integer: return shape.integer.expr.simplified();
-      case ValueShape::Kind::list: {
-        AbstractValue::List list;
-        for (const ValueShape& each : shape.elements) list.push_back(abstract(each));
-        return list;
-      }
-      default: return {};
-    }
-  }
-
-  // The sizes that the call's row says, which vary; none where it says nothing.
-  std::vector<SizeExpr> said_sizes(const Node& node) const {
-    const Call call = call_of(node);
-    if (!call || node.all_input_nodes().empty()) return {};
-    SizeFacts facts;
-    for (const auto& [symbol, value] : example_) {
-      const auto range = ranges_.find(symbol);
-      facts.declare(symbol, range == ranges_.end() ? SizeRange{0, std::nullopt} : range->second);
-    }
-    AbstractValue::List arguments;
-    for (std::size_t i = 0; i < call.schema().arguments.size(); ++i) {
-      const Argument* argument = call.argument(i);
-      arguments.push_back(argument
-                              ? AbstractValue::of(*argument, [this](const Node& of) { return abstract((*known_)[of]); })
-                              : AbstractValue::literal(Argument()));
-    }
-    FreshSymbols fresh;
-    const InferredCall made = infer(call.schema(), arguments, facts, fresh);
-    const TensorType* tensor = made.results.size() == 1 ? made.results[0].tensor() : nullptr;
-    return tensor && fresh.empty() ? tensor->sizes : std::vector<SizeExpr>();
-  }
-
-  TensorMeta tensor(const Node& node, const std::vector<const Observed*>& seen) {
-    const Observed& first = *seen[0];
+  TensorMeta tensor(const Node& node, const Observed& seen, const TensorType* type) {
     TensorMeta meta;
-    meta.dtype = first.dtype;
-    meta.device = first.device;
-    meta.requires_grad = first.requires_grad;
-    const std::size_t rank = first.numbers.size() / 2;
-    const TensorMeta* const input = inputs_.input_at(node);
-    std::vector<SizeExpr> said;
-    if (input) {
-      for (const SymbolicSize& size : input->sizes) said.push_back(size.expr);
-    } else {
-      said = said_sizes(node);
-    }
+    meta.dtype = seen.dtype;
+    meta.device = seen.device;
+    meta.requires_grad = seen.requires_grad;
+    const std::size_t rank = seen.numbers.size() / 2;
+    if (type && type->sizes.size() != rank) type = nullptr;
+    for (std::size_t i = 0; i < rank; ++i)
+      meta.sizes.push_back(size(node, seen.numbers[i], type ? &type->sizes[i] : nullptr));
+    for (std::size_t i = 0; i < rank; ++i) meta.strides.push_back({SizeExpr(), seen.numbers[rank + i]});
     for (std::size_t i = 0; i < rank; ++i) {
-      const bool varies_so = said.size() == rank && (input || varies(said[i]));
-      meta.sizes.push_back(size(node, seen, i, varies_so ? std::optional(said[i]) : std::nullopt));
+      SymbolicSize& stride = meta.strides[i];
+      if (type && type->strides) stride.expr = (*type->strides)[i];
+      const bool is_known = type && type->strides && stride.expr.evaluate(example_) == stride.example;
+      if (is_known) continue;
+      // In order, as they are in the example.
+      set_strides(meta);
+      break;
     }
-    for (std::size_t i = 0; i < rank; ++i) meta.strides.push_back(stride(node, seen, i, meta.sizes));
     return meta;
   }
 
-  // Where no expression explains all runs, what it is of the sizes in the example and in most: the product of those
-  // behind it. A tensor without elements has other strides, and `reshape` gives a view where the sizes happen to allow
-  // one.
-  SymbolicSize stride(const Node& node, const std::vector<const Observed*>& seen, std::size_t at,
-                      const std::vector<SymbolicSize>& sizes) {
-    std::vector<Number> numbers;
-    for (const Observed* each : seen) numbers.push_back(each->numbers[sizes.size() + at]);
-    if (fitter_.fit(numbers)) return size(node, seen, sizes.size() + at);
-    std::vector<SizeExpr> behind;
-    Number product = 1;
-    for (std::size_t i = at + 1; i < sizes.size(); ++i) {
-      product *= seen[0]->numbers[i];
-      if (sizes[i].expr != SizeExpr::integer(1)) behind.push_back(sizes[i].expr);
-    }
-    std::size_t others = 0;
-    for (const Observed* each : seen) {
-      Number here = 1;
-      for (std::size_t i = at + 1; i < sizes.size(); ++i) here *= each->numbers[i];
-      others += here != each->numbers[sizes.size() + at];
-    }
-    const bool is_dense = product == numbers[0] && !behind.empty() && others < seen.size() / 2;
-    if (!is_dense) return size(node, seen, sizes.size() + at);
-    return {behind.size() == 1 ? behind[0] : SizeExpr::call("Mul", std::move(behind)), numbers[0]};
-  }
-
-  SizeFitter fitter_;
-  const Symbols& example_;
-  const SizeRanges& ranges_;
-  const SizedInputs& inputs_;
   const DataSizes& data_;
+  const Symbols& example_;
   std::set<std::string>* unfit_;
   const ValueShapes* known_ = nullptr;
-};  // namespace fx::pt2
-
-/// What more runs should tell apart.
-struct Open {
-  std::set<std::string> guessed;
-  std::vector<Symbols> doubts;
 };
-
-SymbolicShapes combine_runs(const Graph& graph, const Runs& runs, const SizedInputs& inputs, const SizeRanges& ranges,
-                            std::set<std::string>* unfit, Open& open) {
-  Combiner combiner(runs, inputs, ranges, unfit);
-  const auto combine = [&](const Graph& of, const auto& seen_of) {
-    ValueShapes shapes(of);
-    for (const Node& node : of.nodes()) {
-      std::vector<const Observed*> values;
-      for (const Seen& each : runs.seen) values.push_back(&seen_of(each)[node]);
-      shapes[node] = combiner.combine(node, values, shapes);
-    }
-    return shapes;
-  };
-  SymbolicShapes shapes{combine(
-                            graph, [](const Seen& seen) -> const auto& { return seen.values; }),
-                        {}};
-  for (const auto& [nested, values] : runs.seen[0].nested) {
-    const Graph* key = nested;
-    shapes.nested.emplace(key, combine(
-                                   *key, [key](const Seen& seen) -> const auto& { return seen.nested.at(key); }));
-  }
-  open = {combiner.fitter().guessed(), std::move(combiner.doubts)};
-  return shapes;
-}
 
 }  // namespace
 
-SymbolicShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& sizes,
-                                 const SizeRanges& ranges_of_sizes, const SizedInputs& inputs,
-                                 std::set<std::string>* unfit) {
+ProgramValues find_values(GraphModule& module, const Graph& graph, const Symbols& sizes,
+                          const SizeRanges& ranges_of_sizes, const SizedInputs& inputs, std::set<std::string>* unfit) {
   const at::NoGradGuard no_grad;
-  Runs runs(module, graph, inputs);
   Symbols example = sizes;
   SizeRanges ranges = ranges_of_sizes;
-  runs.find_data(example, ranges);
-  const auto range_of = [&](const std::string& symbol) {
-    const auto range = ranges.find(symbol);
-    return range == ranges.end() ? SizeRange() : range->second;
-  };
-  runs.add(example);
-  for (const auto& [symbol, value] : example) runs.add_each(symbol, range_of(symbol));
-  if (example.size() > 1) runs.add_all_changed();
-  if (example.size() > 1) runs.add_turned_round(ranges);
-  if (!runs.data().empty() && runs.choices.size() < 2) runs.add(example);
-  Open open;
-  SymbolicShapes shapes = combine_runs(graph, runs, inputs, ranges, unfit, open);
-  if (!unfit || unfit->empty()) {
-    for (const std::string& symbol : open.guessed) runs.add_more(symbol, range_of(symbol));
-    if (!open.guessed.empty()) shapes = combine_runs(graph, runs, inputs, ranges, unfit, open);
-    if (!open.doubts.empty() && runs.add_doubts(open.doubts))
-      shapes = combine_runs(graph, runs, inputs, ranges, unfit, open);
+  ObservedRun seen = observe(module, graph, inputs, example, ranges);
+  Inference inference(module, graph, seen, inputs, example, ranges);
+  const fx::SymbolicShapes inferred = inference.infer(graph, {});
+  Combiner combiner(seen.data, example, unfit);
+  ProgramValues values{combiner.combine(graph, seen.values, &inferred)};
+  for (const auto& [nested, of_nested] : seen.nested) {
+    const auto known = inference.nested.find(nested);
+    const fx::SymbolicShapes* of = known == inference.nested.end() ? nullptr : &known->second;
+    values.nested.emplace(nested, combiner.combine(*nested, of_nested, of));
   }
-  shapes.data = runs.take_data();
-  shapes.data_examples = std::move(example);
-  for (const auto& [symbol, value] : sizes) shapes.data_examples.erase(symbol);
-  return shapes;
+  values.data = std::move(seen.data);
+  values.data_examples = std::move(example);
+  for (const auto& [symbol, value] : sizes) values.data_examples.erase(symbol);
+  return values;
 }
 
 }  // namespace fx::pt2

@@ -1,15 +1,12 @@
-// ValueShapes: what every value of a program is, as expressions of the sizes that vary, found by running it.
+// ProgramValues: what every value of a program is, as expressions of the sizes that vary.
 //
-// The program runs on the example, and for every symbol on further values of it. A size that does not change is a
-// number; one that does must be an expression that explains every run (size_fit.h).
-//
-// What calls of arithmetic say of the numbers that they make goes before what the runs suggest; where the two differ,
-// the program is run there, too.
+// Sizes are what the operators' rows make of the inputs' (fxgraph/contract/symbolic_shapes.h); a call that has no row
+// is made alone at a few sizes (call_fit.h). The program runs once, on its example, which tells kinds, devices, numbers
+// that do not vary, and the strides of what rows leave open; what it shows an expression must be.
 //
 // Sizes that data decide are symbols, too (data_sizes.h).
 //
-// Costs: 2 runs and 5 per symbol; 14 more for one that sizes divide; up to 8 for doubts. Thread-safety: as running the
-// module.
+// Costs: one run of the program, and what its calls without a row take. Thread-safety: as running the module.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -22,10 +19,10 @@
 #include <vector>
 
 #include <fxgraph/export/data_sizes.h>
-#include <fxgraph/export/size_fit.h>
 #include <fxgraph/export/tensors.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/ops/records/abstract_value.h>
 
 namespace fx::pt2 {
 
@@ -52,26 +49,22 @@ inline bool is_number(ValueShape::Kind kind) {
 using ValueShapes = NodeMap<ValueShape>;
 
 /// The values of a program, and of the graphs that it calls.
-struct SymbolicShapes {
+struct ProgramValues {
   ValueShapes values;
   std::map<const Graph*, ValueShapes> nested{};  ///< looked up, not gone through
   DataSizes data{};                              ///< of the program itself, not of the graphs that it calls
   Symbols data_examples{};                       ///< of their symbols
 };
 
-/// The inputs for values of the symbols, whether the program takes such, and what the input is that a node stands for,
-/// null for others.
+/// The inputs for values of the symbols, and what the input is that a node stands for; unknown for others.
 struct SizedInputs {
   std::function<std::vector<c10::IValue>(const Symbols&)> make;
-  std::function<bool(const Symbols&)> takes;
-  std::function<const TensorMeta*(const Node&)> input_at;
+  std::function<AbstractValue(const Node&)> input_at;
 };
 
-/// Runs `graph` over `module`'s attributes. Throws
-/// Error(unsupported) naming the node whose size is no expression that is found; with `unfit`, the symbols on which it
-/// depends go there instead.
-SymbolicShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
-                                 const SizeRanges& ranges, const SizedInputs& inputs,
-                                 std::set<std::string>* unfit = nullptr);
+/// The values of `graph` over `module`'s attributes. Throws Error(unsupported) naming the node whose size is no
+/// expression that is found; with `unfit`, the symbols on which it depends go there instead.
+ProgramValues find_values(GraphModule& module, const Graph& graph, const Symbols& example, const SizeRanges& ranges,
+                          const SizedInputs& inputs, std::set<std::string>* unfit = nullptr);
 
 }  // namespace fx::pt2

@@ -16,9 +16,9 @@
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/brief_errors.h>
+#include <fxgraph/shapes/fake_input.h>
 #include <fxgraph/shapes/shape_engine.h>
 #include <fxgraph/shapes/shape_prop.h>
-#include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/shapes/storage_numbers.h>
 #include <fxgraph/shapes/written_shape.h>
 #include <fxgraph/support/error.h>
@@ -196,15 +196,15 @@ class ShapeProp::Runner : public Interpreter {
       throw Error(ErrorKind::unsupported, "ShapeProp: it has no kernel for meta tensors that takes these");
     const internal::KeepRandomState keep;
     std::vector<std::pair<at::Tensor, at::Tensor>> stand_ins;  // and what they stand for
-    const auto stand_in = [&](const at::Tensor& meta) {
+    const auto fake = [&](const at::Tensor& meta) {
       const int fill = stand_ins_ == StandIns::ones ? 1 : 0;
-      stand_ins.emplace_back(meta.is_meta() ? internal::stand_in(meta, fill) : meta, meta);
+      stand_ins.emplace_back(meta.is_meta() ? internal::fake_input(meta, fill) : meta, meta);
       return stand_ins.back().first;
     };
     Args values;
     Kwargs named;
-    for (const Value& each : args) values.push_back(map_tensors(each, stand_in));
-    for (const auto& [name, each] : kwargs) named.emplace_back(name, map_tensors(each, stand_in));
+    for (const Value& each : args) values.push_back(map_tensors(each, fake));
+    for (const auto& [name, each] : kwargs) named.emplace_back(name, map_tensors(each, fake));
     return map_tensors(call(values, named), [&](const at::Tensor& result) {
       for (const auto& [numbers, meta] : stand_ins) {
         if (!numbers.is_same(result)) continue;  // else in place, or passed on

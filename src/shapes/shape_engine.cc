@@ -18,8 +18,8 @@ namespace {
 using c10::IValue;
 using torch::jit::Stack;
 
-at::Tensor zeros_like_meta(const at::Tensor& meta) { return stand_in(meta, 0); }
-at::Tensor ones_like_meta(const at::Tensor& meta) { return stand_in(meta, 1); }
+at::Tensor zeros_like_meta(const at::Tensor& meta) { return fake_input(meta, 0); }
+at::Tensor ones_like_meta(const at::Tensor& meta) { return fake_input(meta, 1); }
 
 IValue map_tensors(const IValue& value, at::Tensor (*map)(const at::Tensor&)) {
   if (value.isTensor()) return map(value.toTensor());

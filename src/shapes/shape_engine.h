@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include <fxgraph/shapes/fake_input.h>
 #include <fxgraph/shapes/op_record.h>
-#include <fxgraph/shapes/stand_in.h>
 
 namespace fx::internal {
 

@@ -28,6 +28,7 @@ SizeRange product(const SizeRange& a, const SizeRange& b) {
   if (a.min && a.min == a.max && *a.min < 0) return {times(a.min, b.max), times(a.min, b.min)};
   if (a.min && *a.min >= 0 && b.min && *b.min >= 0) return {times(a.min, b.min), times(a.max, b.max)};
   if (a.min && a.min == a.max) return {times(a.min, b.min), times(a.min, b.max)};
+  if (a.max && *a.max <= 0 && b.min && *b.min >= 0) return {times(a.min, b.max), times(a.max, b.min)};
   if (!a.min || !a.max || !b.min || !b.max) return {};
   const Bound ends[] = {times(a.min, b.min), times(a.min, b.max), times(a.max, b.min), times(a.max, b.max)};
   if (std::ranges::find(ends, Bound()) != std::end(ends)) return {};

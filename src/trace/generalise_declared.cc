@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include <fxgraph/run/keep_random_state.h>
-#include <fxgraph/shapes/stand_in.h>
+#include <fxgraph/shapes/fake_input.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/trace/generaliser.h>
 #include <fxgraph/trace/size_tie.h>

@@ -36,7 +36,7 @@ class Session::Call {
 
   void record();
   /// Gives results without recording anything.
-  void stand_in();
+  void fake_input();
 
  private:
   bool on_constants();

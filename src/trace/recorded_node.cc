@@ -5,7 +5,7 @@
 #include <fxgraph/nn/torch_compat.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
-#include <fxgraph/shapes/stand_in.h>
+#include <fxgraph/shapes/fake_input.h>
 #include <fxgraph/trace/recorded_call.h>
 #include <fxgraph/trace/trace_error.h>
 
@@ -208,7 +208,7 @@ IValue Session::Call::result(std::size_t i, Node& node) {
 // ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 // What comes of it is thrown away: something of the right kind, of a shape that may be.
-void Session::Call::stand_in() {
+void Session::Call::fake_input() {
   constexpr std::size_t kMany = 64;  // the program may take them by number
   at::Tensor shape;
   for (std::size_t i = 0; i < record_.arguments.size() && !shape.defined(); ++i) {

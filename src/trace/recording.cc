@@ -11,7 +11,7 @@
 #include <fxgraph/nn/torch_compat.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
-#include <fxgraph/shapes/stand_in.h>
+#include <fxgraph/shapes/fake_input.h>
 #include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/known_values.h>
 #include <fxgraph/trace/recorded_call.h>
@@ -75,7 +75,7 @@ void Session::record(const c10::OperatorHandle& op, Stack& stack) {
     }
   }
   if (!latest_) throw_what_waits();
-  Call(*this, op, stack).stand_in();
+  Call(*this, op, stack).fake_input();
 }
 
 void Session::throw_what_waits() {

@@ -30,7 +30,7 @@ std::vector<std::int64_t> strides_like(const at::Tensor& example, const std::vec
   return strides;
 }
 
-at::Tensor stand_in(const at::Tensor& example, const std::vector<std::int64_t>& sizes) {
+at::Tensor fake_input(const at::Tensor& example, const std::vector<std::int64_t>& sizes) {
   if (example.sizes() == at::IntArrayRef(sizes)) return example;
   return without_contents(example, sizes, strides_like(example, sizes), example.options());
 }
@@ -229,7 +229,7 @@ std::vector<at::Tensor> SizeGroups::stand_ins(const GroupSizes& some) const {
     wanted[dimension.input][static_cast<std::size_t>(dimension.dim)] = sizes[dimension.group];
   }
   std::vector<at::Tensor> result;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) result.push_back(stand_in(inputs_[i].example, wanted[i]));
+  for (std::size_t i = 0; i < inputs_.size(); ++i) result.push_back(fake_input(inputs_[i].example, wanted[i]));
   return result;
 }
 

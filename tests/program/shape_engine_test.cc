@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/shapes/fake_input.h>
 #include <fxgraph/shapes/shape_engine.h>
 #include <fxgraph/shapes/shape_prop.h>
-#include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/text/print.h>
 #include "tests/program/drawn_operator.h"
 #include "tests/program/every_operator.h"

@@ -90,6 +90,14 @@ const Case kCases[] = {
     {"blocks_of_a_multiple",
      ATEN_CALL("f", "flatten.using_ints", "(%x, 1)") ATEN_CALL("y", "unfold.default", "(%f, 1, 16, 3)") "return y",
      kSequence},
+    // Calls that have no row.
+    {"half_a_spectrum",
+     ATEN_CALL("f", "fft_rfft.default", "(%x,)") ATEN_CALL("y", "real.default", "(%f,)") "return y", kMatrix},
+    {"kronecker", ATEN_CALL("y", "kron.default", "(%x, %x)") "return y", kMatrix},
+    {"vandermonde",
+     ATEN_CALL("v", "select.int", "(%x, 0, 0)") ATEN_CALL("n", "size.int", "(%x, 1)")
+         ATEN_CALL("m", "vander.default", "(%v, 4)") ATEN_CALL("y", "mul.Scalar", "(%m, %n)") "return y",
+     kMatrix},
 };
 
 class SizesOf : public ::testing::TestWithParam<Case> {};
@@ -123,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(ForPython, SizesOf, ::testing::ValuesIn(kCases),
 #define CALL(name, target, args) "%" name " = call_function[target=" target "](args = " args ")\n"
 #define SIZE ATEN_CALL("n", "size.int", "(%x, 0)")
 
-// Far from every size at which the program is run to find its sizes.
+// Far from the example.
 const Case kNumbers[] = {
     {"chosen",
      SIZE CALL("c", "operator.gt", "(%n, 200)") CALL("d", "operator.mul", "(%n, 2)")

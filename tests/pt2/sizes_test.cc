@@ -1,46 +1,12 @@
 // Expressions that are found for sizes, and sizes that are found free, compared with what made the numbers.
+#include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/export/free_sizes.h>
-#include <fxgraph/export/size_arithmetic.h>
-#include <fxgraph/export/size_fit.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
 namespace fx::pt2::sizes_test {
-
-// The example, each symbol alone at further values, both changed.
-std::vector<Symbols> runs_of(const Symbols& example) {
-  std::vector<Symbols> runs{example};
-  for (const auto& [symbol, value] : example) {
-    for (const std::int64_t offset : {1, 2, 5, 3, 4, 6, 7, 8, 9, 11, 13, 15, 16, 31, 32, 33, 64}) {
-      runs.push_back(example);
-      runs.back()[symbol] += offset;
-    }
-  }
-  runs.push_back(example);
-  for (auto& [symbol, value] : runs.back()) value += 2;
-  return runs;
-}
-
-std::string fitted(const std::function<std::int64_t(std::int64_t, std::int64_t)>& size) {
-  SizeFitter fitter(runs_of({{"s", 20}, {"t", 33}}));
-  std::optional<SizeExpr> expr;
-  // What a convolution makes is seen before what is made of it.
-  for (const auto& part : std::vector<std::function<std::int64_t(std::int64_t, std::int64_t)>>{
-           [](std::int64_t s, std::int64_t) { return (s + 1) / 2; },
-           [](std::int64_t, std::int64_t t) { return (t - 3) / 4 + 1; }, size}) {
-    std::vector<std::int64_t> seen;
-    for (const Symbols& run : runs_of({{"s", 20}, {"t", 33}})) seen.push_back(part(run.at("s"), run.at("t")));
-    expr = fitter.fit(seen);
-  }
-  if (!expr) return "none";
-  for (std::int64_t s = 1; s < 200; s += 7) {
-    for (std::int64_t t = 3; t < 200; t += 5)
-      EXPECT_EQ(expr->evaluate({{"s", s}, {"t", t}}), size(s, t)) << expr->str();
-  }
-  return expr->str();
-}
 
 TEST(SizeExpr, NumbersWithAPointAreKept) {
   const std::string text =
@@ -71,34 +37,6 @@ TEST(SizeExpr, NumbersWithAPointAreComputedAsFloats) {
   EXPECT_EQ(SizeExpr::real(2).dump(), "Float('2.0', precision=53)");
 }
 
-TEST(SizeFitter, FindsWhatOperatorsMake) {
-  EXPECT_EQ(fitted([](auto, auto) { return 7; }), "7");
-  EXPECT_EQ(fitted([](auto s, auto) { return 2 * s + 1; }), "2*s + 1");
-  EXPECT_EQ(fitted([](auto s, auto t) { return s + 3 * t - 2; }), "s + 3*t - 2");
-  EXPECT_EQ(fitted([](auto s, auto t) { return 4 * s * t; }), "4*s*t");
-  EXPECT_NE(fitted([](auto s, auto) { return (s - 1) / 2 + 1; }), "none");
-  EXPECT_NE(fitted([](auto s, auto t) { return 64 * ((s + 1) / 2) * ((t - 3) / 4 + 1); }), "none");
-  EXPECT_NE(fitted([](auto s, auto t) { return ((s + 1) / 2) * ((t - 3) / 4 + 1) + 1; }), "none");
-  EXPECT_NE(fitted([](auto s, auto t) { return (s + 1) / 2 + (t - 3) / 4 + 1; }), "none");
-  EXPECT_NE(fitted([](auto s, auto) { return s * s * 3; }), "none");
-  EXPECT_EQ(fitted([](auto s, auto t) { return s % 7 == 0 ? s : t; }), "none");
-}
-
-TEST(SizeFitter, FindsEveryDivision) {
-  std::mt19937 random(7);
-  for (int i = 0; i < 60; ++i) {
-    const std::int64_t divisor = 2 + static_cast<std::int64_t>(random() % 8),
-                       shift = static_cast<std::int64_t>(random() % 8),
-                       factor = 1 + static_cast<std::int64_t>(random() % 9);
-    EXPECT_NE(fitted([=](auto s, auto) { return factor * ((s + shift) / divisor) + 2; }), "none");
-  }
-}
-
-TEST(SizeFitter, FindsBounds) {
-  EXPECT_EQ(fitted([](auto s, auto) { return std::min<std::int64_t>(s, 25); }), "Min(s, 25)");
-  EXPECT_EQ(fitted([](auto s, auto) { return std::max<std::int64_t>(s + 3, 30); }), "Max(s + 3, 30)");
-}
-
 // What a call says of its number, beside what runs suggest.
 TEST(SizeArithmetic, SaysWhatRunsDoNotShow) {
   Graph graph;
@@ -127,19 +65,6 @@ TEST(SizeArithmetic, SaysWhatRunsDoNotShow) {
   for (const auto& [target, args, text] : kCalls) EXPECT_EQ(said(target, args).value().str(), text) << target;
   EXPECT_FALSE(said("operator.xor", {n, 2}));
   EXPECT_FALSE(said("operator.floordiv", {n, 2.5}));
-}
-
-TEST(SizeArithmetic, SeesWhereExpressionsDiffer) {
-  const auto any = [](const Symbols&) { return true; };
-  const SizeExpr n = SizeExpr::symbol("n"), four = SizeExpr::integer(4), bounded = SizeExpr::call("Min", {n, four});
-  const auto where = where_they_differ(bounded, four, {{"n", 60}}, {}, any);
-  ASSERT_TRUE(where);
-  EXPECT_LT(where->at("n"), 4);
-  EXPECT_FALSE(where_they_differ(bounded, four, {{"n", 60}}, {{"n", {4, 100}}}, any));
-  const SizeExpr far = SizeExpr::call("FloorDiv", {n, SizeExpr::integer(1000)});
-  EXPECT_TRUE(where_they_differ(far, SizeExpr::integer(0), {{"n", 60}}, {}, any));
-  EXPECT_FALSE(where_they_differ(SizeExpr::call("Add", {n, n}), SizeExpr::call("Mul", {SizeExpr::integer(2), n}),
-                                 {{"n", 60}}, {}, any));
 }
 
 std::vector<FreeSize> found(

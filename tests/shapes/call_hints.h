@@ -33,6 +33,7 @@ inline constexpr Hint kHints[] = {
     {"vdot", "self:a other:a"},
     {"outer ger", "self:a vec2:b"},
     {"cdist", "x1:*ab x2:*cb compute_mode:0..2|x1:~*ab x2:*ab"},
+    {"pdist", "self:ab"},
     {"bilinear", "input1:*a input2:*b weight:cab bias:c"},
     {"conv1d", "input:n{gc}w weight:{go}ck bias:{go} groups:g|input:{gc}w weight:{go}ck bias:- groups:g",
      "stride:1..3 padding:0..2 dilation:1..2"},

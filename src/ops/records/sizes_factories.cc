@@ -85,15 +85,58 @@ void permutation(SizeCall& c) {
   give_new(c, {c.number("n")}, c.dtype("dtype", DType::int64));
 }
 
+/// How many places a triangle of `row` times `col` has, up to the diagonal `offset`.
+SizeExpr places_of_triangle(const SizeCall& c, const SizeExpr& row, const SizeExpr& col, const SizeExpr& offset) {
+  const SizeExpr first = c.decide({SizeRelation::more, offset, 0})         ? min(col, offset + 1)
+                         : c.decide({SizeRelation::more, row + offset, 0}) ? SizeExpr(1)
+                                                                           : SizeExpr(0);
+  const SizeExpr last = max(0, min(col, row + offset)), rows = max(0, min(row, row + offset));
+  const SizeExpr slanted = last - first + 1;
+  return floor_div((first + last) * slanted, 2) + max(0, rows - slanted) * col;
+}
+
+// (row, col, offset): the places up to a diagonal, or from it on
+void triangle(SizeCall& c) {
+  const SizeExpr row = c.number("row"), col = c.number("col"), offset = c.number("offset");
+  c.require_at_least(row, 0);
+  c.require_at_least(col, 0);
+  const bool lower = packet_of(c.schema().target.view()) == "aten::tril_indices";
+  const DType dtype = c.dtype("dtype", DType::int64);
+  if (dtype != DType::int64 && dtype != DType::int32) SizeCall::give_up("its kernel tells");
+  if (c.answer({SizeRelation::at_least, 0, row * col}) != Answer::no)
+    SizeCall::give_up("nothing tells whether it is empty");
+  const SizeExpr places =
+      lower ? places_of_triangle(c, row, col, offset) : row * col - places_of_triangle(c, row, col, offset - 1);
+  give_new(c, {2, places}, dtype);
+}
+
 void scalar(SizeCall& c) { give_new(c, {}, c.dtype("dtype", DType::float32)); }
 
 constexpr SizeRow kRows[] = {
-    {"zeros", filled},           {"ones", filled},           {"empty", filled},        {"rand", random},
-    {"randn", random},           {"randint", whole_numbers}, {"full", full},           {"zeros_like", like},
-    {"ones_like", like},         {"empty_like", like},       {"full_like", like},      {"rand_like", random_like},
-    {"randn_like", random_like}, {"new_zeros", new_filled},  {"new_ones", new_filled}, {"new_empty", new_filled},
-    {"new_full", new_filled},    {"arange", arange},         {"linspace", linspace},   {"eye", eye},
-    {"randperm", permutation},   {"scalar_tensor", scalar},
+    {"zeros", filled},
+    {"ones", filled},
+    {"empty", filled},
+    {"rand", random},
+    {"randn", random},
+    {"randint", whole_numbers},
+    {"full", full},
+    {"zeros_like", like},
+    {"ones_like", like},
+    {"empty_like", like},
+    {"full_like", like},
+    {"rand_like", random_like},
+    {"randn_like", random_like},
+    {"new_zeros", new_filled},
+    {"new_ones", new_filled},
+    {"new_empty", new_filled},
+    {"new_full", new_filled},
+    {"arange", arange},
+    {"linspace", linspace},
+    {"eye", eye},
+    {"randperm", permutation},
+    {"scalar_tensor", scalar},
+    {"tril_indices", triangle},
+    {"triu_indices", triangle},
 };
 
 }  // namespace

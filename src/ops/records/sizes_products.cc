@@ -172,6 +172,14 @@ void bilinear(SizeCall& c) {
   c.give(std::move(sizes), common_type({&a, &b, &weight}));
 }
 
+// (self, p): the distances between its rows, each pair once
+void pairs(SizeCall& c) {
+  const TensorType& self = c.self();
+  c.require(self.sizes.size() == 2, "a matrix");
+  const SizeExpr& rows = self.sizes[0];
+  c.give({floor_div(rows * (rows - 1), 2)}, SizeCall::float_type(self));
+}
+
 constexpr SizeRow kRows[] = {
     {"mm", plain_product<2>},
     {"bmm", plain_product<3>},
@@ -189,6 +197,7 @@ constexpr SizeRow kRows[] = {
     {"ger", outer},
     {"scaled_dot_product_attention", attention},
     {"cdist", distances},
+    {"pdist", pairs},
     {"bilinear", bilinear},
 };
 

@@ -20,6 +20,6 @@ bool is_number(const at::Tensor& tensor);
 
 /// A tensor on the CPU with the shape and strides of `meta`, filled with `fill`. Square matrices get something else on
 /// the diagonal, so that those who factorise or invert find something regular. An undefined tensor stays what it is.
-at::Tensor stand_in(const at::Tensor& meta, int fill = 0);
+at::Tensor fake_input(const at::Tensor& meta, int fill = 0);
 
 }  // namespace fx::internal

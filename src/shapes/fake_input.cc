@@ -1,4 +1,4 @@
-#include <fxgraph/shapes/stand_in.h>
+#include <fxgraph/shapes/fake_input.h>
 
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/full.h>
@@ -32,7 +32,7 @@ at::Tensor to_meta(const at::Tensor& tensor) {
   return as_number_if(is_number(tensor), std::move(meta));
 }
 
-at::Tensor stand_in(const at::Tensor& meta, int fill) {
+at::Tensor fake_input(const at::Tensor& meta, int fill) {
   if (!meta.defined()) return meta;
   at::Tensor storage = at::full({storage_extent(meta)}, fill, at::TensorOptions(meta.scalar_type()).device(at::kCPU));
   at::Tensor result = storage.as_strided(meta.sizes(), meta.strides());

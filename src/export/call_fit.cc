@@ -1,0 +1,255 @@
+#include <fxgraph/export/call_fit.h>
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fxgraph/export/observed_run.h>
+#include <fxgraph/module/interpreter.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/shapes/fake_input.h>
+#include <fxgraph/symbolic/size_facts.h>
+
+namespace fx::pt2 {
+namespace {
+
+using Number = std::int64_t;
+using Numbers = std::vector<Number>;
+
+/// An expression of the arguments, and what it is in each run.
+struct Atom {
+  SizeExpr expr;
+  Numbers values;
+};
+
+/// The numbers of one call's runs.
+class Fit {
+ public:
+  Fit(const std::set<SizeExpr>& sizes, const std::vector<Symbols>& runs) {
+    for (const SizeExpr& size : sizes) add(size, runs);
+    const std::size_t single = atoms_.size();
+    for (std::size_t i = 0; i < single; ++i) {
+      add(atoms_[i].expr * atoms_[i].expr, runs);
+      for (std::size_t j = 0; j < i; ++j) {
+        const SizeExpr a = atoms_[i].expr, b = atoms_[j].expr;
+        for (const SizeExpr& both : {a + b, a - b, a * b, min(a, b), max(a, b)}) add(both, runs);
+      }
+    }
+  }
+
+  std::optional<SizeExpr> find(const Numbers& seen) const {
+    if (std::ranges::all_of(seen, [&](Number each) { return each == seen[0]; })) return SizeExpr(seen[0]);
+    for (const Number divisor : {1, 2, 3, 4}) {
+      for (const Atom& atom : atoms_) {
+        if (std::optional<SizeExpr> found = quotient(atom, divisor, seen)) return found;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  void add(const SizeExpr& expr, const std::vector<Symbols>& runs) {
+    Atom atom{expr, {}};
+    for (const Symbols& run : runs) {
+      const std::optional<Number> value = expr.evaluate(run);
+      if (!value) return;
+      atom.values.push_back(*value);
+    }
+    atoms_.push_back(std::move(atom));
+  }
+
+  /// (factor·atom + shift) // divisor.
+  static std::optional<SizeExpr> quotient(const Atom& atom, Number divisor, const Numbers& seen) {
+    constexpr Number kMost = 8;
+    const auto other = std::ranges::find_if(atom.values, [&](Number each) { return each != atom.values[0]; });
+    if (other == atom.values.end()) return std::nullopt;
+    const Number by = *other - atom.values[0];
+    const Number change = seen[static_cast<std::size_t>(other - atom.values.begin())] - seen[0];
+    if (divisor == 1 && change % by != 0) return std::nullopt;
+    const Number factor = divisor == 1 ? change / by : 1;
+    const Number least = divisor == 1 ? seen[0] - factor * atom.values[0] : -kMost;
+    for (Number shift = least; shift <= (divisor == 1 ? least : kMost); ++shift) {
+      const auto at = [&](Number value) {
+        const Number above = factor * value + shift;
+        return above / divisor - (above % divisor < 0 ? 1 : 0);
+      };
+      bool fits = true;
+      for (std::size_t run = 0; run < seen.size() && fits; ++run) fits = at(atom.values[run]) == seen[run];
+      if (fits) return floor_div(SizeExpr(factor) * atom.expr + SizeExpr(shift), SizeExpr(divisor));
+    }
+    return std::nullopt;
+  }
+
+  std::vector<Atom> atoms_;
+};
+
+void collect(const AbstractValue& value, const SizeFacts& facts, std::set<SizeExpr>& sizes,
+             std::set<std::string>& symbols, bool& known) {
+  const auto add = [&](const SizeExpr& size) {
+    if (size.is_integer()) return;
+    sizes.insert(size);
+    size.for_each_symbol([&](const std::string& name) { symbols.insert(name); });
+  };
+  known &= value.is_known();
+  if (value.tensor()) std::ranges::for_each(value.tensor()->sizes, add);
+  if (value.number()) {
+    add(*value.number());
+    // Below zero an argument often means something else, and no run shows it.
+    known &= !is_of_data(*value.number()) || facts.range(*value.number()).min.value_or(-1) >= 0;
+  }
+  if (value.list()) {
+    for (const AbstractValue& each : *value.list()) collect(each, facts, sizes, symbols, known);
+  }
+}
+
+std::optional<Numbers> evaluated(const std::vector<SizeExpr>& exprs, const Symbols& at) {
+  Numbers numbers;
+  for (const SizeExpr& each : exprs) {
+    const std::optional<Number> value = each.evaluate(at);
+    if (!value) return std::nullopt;
+    numbers.push_back(*value);
+  }
+  return numbers;
+}
+
+/// Nothing where a size has no number.
+std::optional<c10::IValue> made(const AbstractValue& value, const Symbols& at) {
+  if (value.literal()) return to_ivalue(*value.literal());
+  if (value.number()) {
+    const std::optional<Number> number = value.number()->evaluate(at);
+    return number ? std::optional<c10::IValue>(*number) : std::nullopt;
+  }
+  if (const TensorType* type = value.tensor()) {
+    const std::optional<Numbers> sizes = evaluated(type->sizes, at);
+    const std::optional<Numbers> strides = type->strides ? evaluated(*type->strides, at) : std::nullopt;
+    if (!sizes) return std::nullopt;
+    const auto options = at::TensorOptions().dtype(to_scalar_type(type->dtype)).device(at::kMeta);
+    return internal::fake_input(strides ? at::empty_strided(*sizes, *strides, options) : at::empty(*sizes, options));
+  }
+  if (!value.list()) return std::nullopt;
+  std::vector<c10::IValue> elements;
+  for (const AbstractValue& each : *value.list()) {
+    std::optional<c10::IValue> element = made(each, at);
+    if (!element) return std::nullopt;
+    elements.push_back(std::move(*element));
+  }
+  return c10::ivalue::Tuple::create(std::move(elements));
+}
+
+/// The call alone: its inputs are placeholders, but for the graphs among them.
+struct Alone {
+  Graph graph;
+  std::vector<const Node*> inputs;
+
+  explicit Alone(const Node& node) {
+    std::map<const Node*, Node*> copies;  // looked up, not gone through
+    for (const Node* input : node.all_input_nodes()) {
+      if (input->is(Op::get_attr)) continue;
+      copies[input] = &graph.placeholder(input->name());
+      inputs.push_back(input);
+    }
+    for (const Node* input : node.all_input_nodes()) {
+      if (input->is(Op::get_attr)) copies[input] = &graph.get_attr(input->target().str());
+    }
+    graph.output(graph.node_copy(node, [&](Node& input) { return Argument(*copies.at(&input)); }));
+  }
+};
+
+AbstractValue fitted(const std::vector<Observed>& seen, const Fit& fit) {
+  const Observed& first = seen[0];
+  for (const Observed& each : seen) {
+    if (each.kind != first.kind || each.numbers.size() != first.numbers.size() ||
+        each.elements.size() != first.elements.size() || each.dtype != first.dtype)
+      return {};
+  }
+  const auto number = [&](std::size_t at) {
+    Numbers numbers;
+    for (const Observed& each : seen) numbers.push_back(each.numbers[at]);
+    return fit.find(numbers);
+  };
+  if (first.kind == ValueShape::Kind::integer) {
+    const std::optional<SizeExpr> expr = number(0);
+    return expr ? AbstractValue(*expr) : AbstractValue();
+  }
+  if (first.kind == ValueShape::Kind::list) {
+    AbstractValue::List list;
+    for (std::size_t i = 0; i < first.elements.size(); ++i) {
+      std::vector<Observed> elements;
+      for (const Observed& each : seen) elements.push_back(each.elements[i]);
+      list.push_back(fitted(elements, fit));
+    }
+    return list;
+  }
+  if (first.kind != ValueShape::Kind::tensor) return {};
+  const std::size_t rank = first.numbers.size() / 2;
+  TensorType type{first.dtype, {}, std::vector<SizeExpr>()};
+  for (std::size_t i = 0; i < 2 * rank; ++i) {
+    std::optional<SizeExpr> expr = number(i);
+    if (i < rank && !expr) return {};
+    if (i < rank) {
+      type.sizes.push_back(*expr);
+    } else if (expr && type.strides) {
+      type.strides->push_back(*expr);
+    } else {
+      type.strides.reset();
+    }
+  }
+  return type;
+}
+
+}  // namespace
+
+AbstractValue fit_call(GraphModule& module, const Node& node,
+                       const std::function<const AbstractValue&(const Node&)>& value_of, const Symbols& example,
+                       const SizeRanges& ranges) {
+  const Alone alone(node);
+  std::set<SizeExpr> sizes;
+  std::set<std::string> symbols;
+  bool known = true;
+  SizeFacts facts;
+  for (const auto& [symbol, range] : ranges) facts.declare(symbol, range);
+  for (const Node* input : alone.inputs) collect(value_of(*input), facts, sizes, symbols, known);
+  if (!known) return {};
+  std::vector<Symbols> runs;
+  std::vector<Observed> seen;
+  const auto run = [&](const Symbols& at) {
+    std::vector<c10::IValue> inputs;
+    for (const Node* input : alone.inputs) {
+      std::optional<c10::IValue> value = made(value_of(*input), at);
+      if (!value) return false;
+      inputs.push_back(std::move(*value));
+    }
+    try {
+      seen.push_back(observe(Interpreter(module, alone.graph).run(std::move(inputs))));
+      runs.push_back(at);
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  };
+  if (!run(example)) return {};
+  for (const std::string& symbol : symbols) {
+    const auto value = example.find(symbol);
+    if (value == example.end()) return {};
+    const auto known_range = ranges.find(symbol);
+    const SizeRange range = known_range == ranges.end() ? SizeRange() : known_range->second;
+    std::size_t count = 0;
+    for (const Number offset : {Number(1), Number(2), Number(3), Number(5), value->second + 1, Number(-1)}) {
+      Symbols at = example;
+      const Number other = at[symbol] += offset;
+      if (other >= std::max<Number>(2, range.min.value_or(2)) && other <= range.max.value_or(other)) count += run(at);
+    }
+    constexpr std::size_t kFewest = 2;
+    if (count < kFewest) return {};
+  }
+  Symbols all = example;
+  Number more = 1;
+  for (const std::string& symbol : symbols) all[symbol] += ++more;
+  run(all);
+  return fitted(seen, Fit(sizes, runs));
+}
+
+}  // namespace fx::pt2

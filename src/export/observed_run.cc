@@ -1,0 +1,198 @@
+#include <fxgraph/export/observed_run.h>
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fxgraph/module/interpreter.h>
+#include <fxgraph/module/state_keeper.h>
+#include <fxgraph/run/nested_graph.h>
+#include <fxgraph/run/value.h>
+
+namespace fx::pt2 {
+
+Observed observe(const c10::IValue& value) {
+  Observed seen;
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    if (!tensor.defined()) return seen;
+    seen.kind = ValueShape::Kind::tensor;
+    seen.dtype = to_dtype(tensor.scalar_type());
+    seen.device = to_device(tensor.device());
+    seen.requires_grad = tensor.requires_grad() && tensor.is_leaf();
+    if (tensor.layout() != at::kStrided) {
+      seen.kind = ValueShape::Kind::other;
+      return seen;
+    }
+    seen.numbers = tensor.sizes().vec();
+    seen.numbers.insert(seen.numbers.end(), tensor.strides().begin(), tensor.strides().end());
+  } else if (value.isBool()) {
+    seen.kind = ValueShape::Kind::boolean;
+    seen.numbers = {value.toBool()};
+  } else if (value.isInt()) {
+    seen.kind = ValueShape::Kind::integer;
+    seen.numbers = {value.toInt()};
+  } else if (value.isDouble()) {
+    seen.kind = ValueShape::Kind::floating;
+    seen.floating = value.toDouble();
+  } else if (value.isTuple() || value.isList()) {
+    seen.kind = ValueShape::Kind::list;
+    if (value.isTuple()) {
+      for (const c10::IValue& each : value.toTupleRef().elements()) seen.elements.push_back(observe(each));
+    } else {
+      for (const c10::IValue& each : value.toListRef()) seen.elements.push_back(observe(each));
+    }
+  } else if (!value.isNone()) {
+    seen.kind = ValueShape::Kind::other;
+  }
+  return seen;
+}
+
+namespace {
+
+using Number = std::int64_t;
+
+class Recorder : public Interpreter, private NestedGraphRunner {
+ public:
+  Recorder(GraphModule& module, const Graph& graph) : Interpreter(module, graph), seen(graph) {}
+  /// What data decide is what `symbols` say.
+  Recorder(GraphModule& module, const Graph& graph, const DataSizes& data, const Symbols& symbols)
+      : Interpreter(module, graph), seen(graph), data_(&data), symbols_(&symbols) {}
+
+  fx::Value run_node(const Node& node) override {
+    fx::Value value = Interpreter::run_node(node);
+    if (const DataSource* source = data_ ? data_->find(node) : nullptr)
+      value = DataSizes::with(*source, value, *symbols_);
+    seen.values[node] = observe(value);
+    return value;
+  }
+
+  // Graphs that this run may not come to are run, too: both sides of a cond, a loop's body.
+  fx::Value call_function(const Target& target, const Args& args, const Kwargs& kwargs) override {
+    if (target == "higher_order::cond" && args.size() == 4) {
+      for (const std::size_t side : {1, 2}) nested_graph(args[side]).call(copies({args[3]}));
+    } else if (target == "higher_order::while_loop" && args.size() >= 3) {
+      for (const std::size_t part : {0, 1}) nested_graph(args[part]).call(copies(Args(args.begin() + 2, args.end())));
+    }
+    return Interpreter::call_function(target, args, kwargs);
+  }
+
+  ObservedRun seen;
+
+ private:
+  const DataSizes* data_ = nullptr;
+  const Symbols* symbols_ = nullptr;
+
+  static Args copies(const Args& packs) {
+    Args all;
+    for (const fx::Value& pack : packs) {
+      for (const fx::Value& value : elements_of(pack))
+        all.push_back(value.isTensor() ? fx::Value(value.toTensor().clone()) : value);
+    }
+    return all;
+  }
+
+  c10::IValue run(const OwningModule& module, std::vector<c10::IValue> inputs) override {
+    auto* inner = dynamic_cast<GraphModule*>(&const_cast<OwningModule&>(module));
+    if (!inner) throw Error(ErrorKind::unsupported, "a graph among the arguments is not a GraphModule's");
+    Recorder recorder(*inner, inner->graph());
+    fx::Value result = static_cast<Interpreter&>(recorder).run(std::move(inputs));
+    for (auto& [graph, values] : recorder.seen.nested) seen.nested.try_emplace(graph, std::move(values));
+    seen.nested.try_emplace(&inner->graph(), std::move(recorder.seen.values));
+    return result;
+  }
+};
+
+/// The program as it runs on its example, and which of its calls data decide.
+class Finder : public Interpreter {
+ public:
+  Finder(GraphModule& module, const Graph& graph)
+      : Interpreter(module, graph), data(graph), masks_(graph), reals_(graph), tensors_(graph) {}
+
+  fx::Value run_node(const Node& node) override {
+    fx::Value value = Interpreter::run_node(node);
+    masks_[node] = value.isTensor() && value.toTensor().defined() &&
+                   (value.toTensor().scalar_type() == at::kBool || value.toTensor().scalar_type() == at::kByte);
+    reals_[node] = value.isDouble();
+    tensors_[node] = value.isTensor();
+    const bool is_number_itself =
+        value.isInt() && !node.args().empty() && node.arg(0).is_node() && !was_real_or_tensor(node);
+    if (DataSizes::may_be(node) && !is_number_itself)
+      data.look(node, value, [this](const Node& input) { return masks_[input]; });
+    return value;
+  }
+
+  // The example need not be one that the program takes: numbers that nobody gave are zeros.
+  fx::Value call_function(const Target& target, const Args& args, const Kwargs& kwargs) override {
+    return target == "torch._assert" ? fx::Value() : Interpreter::call_function(target, args, kwargs);
+  }
+
+  DataSizes data;
+
+ private:
+  // What is rounded: a whole number stays itself.
+  bool was_real_or_tensor(const Node& rounding) const {
+    const Node& value = rounding.arg(0).node();
+    return reals_[value] || tensors_[value];
+  }
+
+  NodeMap<bool> masks_, reals_, tensors_;
+};
+
+/// Each symbol in turn gets the first value at which the program runs; those that have none yet are what the data say.
+DataSizes find_data(GraphModule& module, const Graph& graph, const SizedInputs& inputs, Symbols& example,
+                    SizeRanges& ranges) {
+  Finder finder(module, graph);
+  {
+    const StateKeeper keeper(module);
+    static_cast<Interpreter&>(finder).run(inputs.make(example));
+  }
+  DataSizes data = std::move(finder.data);
+  data.name(graph, example);
+  for (const auto& [symbol, range] : data.ranges()) {
+    const std::vector<Number> values = data.candidates(symbol);
+    const auto runs_at = [&](Number value) {
+      Symbols here = example;
+      here[symbol] = value;
+      const StateKeeper keeper(module);
+      try {
+        Recorder recorder(module, graph, data, here);
+        static_cast<Interpreter&>(recorder).run(inputs.make(here));
+        return true;
+      } catch (const std::exception&) {
+        return false;
+      }
+    };
+    const auto found = std::ranges::find_if(values, runs_at);
+    if (found == values.end()) {
+      const auto source = std::ranges::find(data.all(), symbol, &DataSource::symbol);
+      throw Error(
+          ErrorKind::unsupported,
+          "%" + source->node->name() +
+              " has a size, or is a number, that data decide, and the program runs at none that was tried; save "
+              "it with an example (SaveExportedOptions::inputs, --input) at which it may be two or more",
+          source->node->name());
+    }
+    example[symbol] = *found;
+    ranges[symbol] = range;
+  }
+  return data;
+}
+
+}  // namespace
+
+ObservedRun observe(GraphModule& module, const Graph& graph, const SizedInputs& inputs, Symbols& example,
+                    SizeRanges& ranges) {
+  DataSizes data;
+  if (std::ranges::any_of(graph.nodes(), [](const Node& node) { return DataSizes::may_be(node); }))
+    data = find_data(module, graph, inputs, example, ranges);
+  const StateKeeper keeper(module);
+  Recorder recorder(module, graph, data, example);
+  static_cast<Interpreter&>(recorder).run(inputs.make(example));
+  recorder.seen.data = std::move(data);
+  return std::move(recorder.seen);
+}
+
+}  // namespace fx::pt2
