@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include <fxgraph/contract/arithmetic.h>
+#include <fxgraph/contract/open_sizes.h>
+#include <fxgraph/export/call_fit.h>
 #include <fxgraph/export/graph_writer.h>
 #include <fxgraph/export/input_layout.h>
 #include <fxgraph/export/packing.h>
@@ -14,6 +15,7 @@
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/example_note.h>
+#include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/size_report.h>
 
 namespace fx::pt2 {
@@ -68,10 +70,12 @@ CallInputs::CallInputs(GraphModule& module, const Graph& graph, const SaveExport
   const bool is_generic_trace = std::ranges::any_of(placeholders, [](const Node* placeholder) {
     return note<std::vector<SizeStatement>>(placeholder, meta_key::kSizes) != nullptr;
   });
-  if (options.sizes == ExportedSizes::found || (options.sizes == ExportedSizes::noted && is_generic_trace))
-    free_sizes(module, graph);
+  const bool is_found =
+      options.sizes == ExportedSizes::found || (options.sizes == ExportedSizes::noted && is_generic_trace);
+  if (is_found) free_sizes(module, graph);
   for (const DynamicSize& size : options.dynamic) make_dynamic(size);
   add_symbols();
+  if (is_found && options.dynamic.empty()) keep_what_runs(module, graph);
 }
 
 void CallInputs::add_input(Node& placeholder, const c10::IValue* example) {
@@ -172,71 +176,96 @@ void CallInputs::say_least(Guard size, const SizeRange& range, std::int64_t step
   if (range.min == 2) guards_.push_back({">=", 0, 0, {std::move(size), {"number", 2 * step}}});
 }
 
-// Every size is a symbol of its own while they are tried.
+// What the program asks of sizes says which are free.
 void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
-  std::vector<std::pair<std::string, std::int64_t>> places;
-  std::map<std::string, SymbolicSize*> sizes;
-  std::map<std::string, Guard> asked;
   std::vector<Leaf*> tensors;
-  for (std::size_t i = 0; i < leaves_.size(); ++i) {
-    if (leaves_[i].literal || leaves_[i].noted) continue;
-    tensors.push_back(&leaves_[i]);
-    leaves_[i].given_strides = leaves_[i].meta.strides;
-    for (std::size_t dim = 0; dim < leaves_[i].meta.sizes.size(); ++dim) {
-      SymbolicSize& size = leaves_[i].meta.sizes[dim];
-      leaves_[i].given.push_back(size.example);
-      const std::string place = "s" + std::to_string(i) + "_" + std::to_string(dim);
-      size.expr = SizeExpr::symbol(place);
-      sizes[place] = &size;
-      asked[place] = {"size", static_cast<std::int64_t>(dim), i};
-      places.emplace_back(place, size.example);
-    }
-    set_strides(leaves_[i].meta);
+  std::vector<TensorInfo> examples;
+  for (Leaf& leaf : leaves_) {
+    if (leaf.literal || leaf.noted) continue;
+    tensors.push_back(&leaf);
+    leaf.given_strides = leaf.meta.strides;
+    TensorInfo& info = examples.emplace_back();
+    info.dtype = leaf.meta.dtype;
+    for (const SymbolicSize& size : leaf.meta.sizes) leaf.given.push_back(size.example);
+    info.sizes = leaf.given;
   }
+  const auto number_of = [&](const Leaf* leaf) { return std::to_string(leaf - leaves_.data()); };
+  const auto name = [&](std::size_t input, std::size_t dim) {
+    return "s" + number_of(tensors[input]) + "_" + std::to_string(dim);
+  };
+  const OpenSizes open = open_sizes(examples, name, [&](const auto& inputs, const SizeRanges& ranges) {
+    Symbols at;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      for (std::size_t dim = 0; dim < examples[i].sizes.size(); ++dim) {
+        tensors[i]->meta.sizes[dim].expr = inputs[i].sizes[dim];
+        if (inputs[i].sizes[dim].is_symbol()) at[name(i, dim)] = examples[i].sizes[dim];
+      }
+      set_strides(tensors[i]->meta);
+    }
+    ShapeSources sources = shape_sources(module);
+    sources.ranges = ranges;
+    sources.refine = [&](const Node& node, AbstractValue said) {
+      AbstractValue input = input_at(node);
+      return input.is_known() ? input : said;
+    };
+    sources.other = [&](const UndecidedCall& call) {
+      const auto value_of = [&](const Node& node) -> const AbstractValue& { return call.values[node]; };
+      return fit_call(module, call.node, value_of, at, ranges);
+    };
+    return fx::SymbolicShapes(graph, {}, sources);
+  });
+  Symbols numbers;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    for (std::size_t dim = 0; dim < examples[i].sizes.size(); ++dim) {
+      const std::string symbol = name(i, dim);
+      const auto step = open.steps.find(symbol);
+      // Python takes a size of one for a size that never varies.
+      numbers[symbol] =
+          std::max<std::int64_t>(2, examples[i].sizes[dim] / (step == open.steps.end() ? 1 : step->second));
+    }
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    for (std::size_t dim = 0; dim < examples[i].sizes.size(); ++dim) {
+      const SizeExpr& expr = open.inputs[i].sizes[dim];
+      tensors[i]->meta.sizes[dim] = {expr, expr.evaluate(numbers).value_or(examples[i].sizes[dim])};
+      const auto range = open.ranges.find(name(i, dim));
+      const auto step = open.steps.find(name(i, dim));
+      if (range == open.ranges.end()) continue;
+      say_least({"size", static_cast<std::int64_t>(dim), static_cast<std::size_t>(tensors[i] - leaves_.data())},
+                range->second, step == open.steps.end() ? 1 : step->second);
+    }
+    lay_out(tensors[i]->meta, tensors[i]->given, tensors[i]->given_strides);
+  }
+  ranges_.insert(open.ranges.begin(), open.ranges.end());
+}
+
+// Operators refuse more than sizes: a program that does not run at others is saved for those of the example.
+void CallInputs::keep_what_runs(GraphModule& module, const Graph& graph) {
   const at::NoGradGuard no_grad;
-  const auto holds = [&](const Graph& program, const Symbols& at, bool without_memory) {
+  const auto runs = [&](const Symbols& at) {
     const StateKeeper keeper(module);  // each run finds it as the first did
     try {
-      Interpreter(module, program).run(make_all(at, without_memory));
+      Interpreter(module, graph).run(make(at));
       return true;
     } catch (const std::exception&) {
       return false;
     }
   };
-  const auto place_of = [&](const Node& node) -> std::string {
-    static const Symbol kSize("aten::size.int");
-    if (node.target() != kSize || !node.arg(0).is_node() || !node.arg(1).is_int()) return {};
-    const auto leaf = std::ranges::find(leaves_, node.arg(0).node_or_null(), &Leaf::node);
-    if (leaf == leaves_.end()) return {};
-    const std::string place = "s" + std::to_string(leaf - leaves_.begin()) + "_" + to_string(node.arg(1));
-    return sizes.contains(place) ? place : std::string();
+  const auto changed = [&](const std::set<std::string>& symbols) {
+    Symbols at = symbols_;
+    for (const std::string& symbol : symbols) {
+      const auto range = ranges_.find(symbol);
+      at[symbol] += range != ranges_.end() && range->second.max == at[symbol] ? -1 : 1;
+    }
+    return at;
   };
-  const SizeTies ties = asserted_ties(graph, places, place_of);
-  const Graph checks = checks_of(graph);
-  const bool has_checks = !checks.find_nodes(Op::call_function, Symbol("torch._assert")).empty();
-  const std::vector<FreeSize> found = find_free_sizes(
-      places, [&](const Symbols& at) { return !has_checks || holds(checks, at, true); },
-      [&](const Symbols& at) { return holds(graph, at, false); }, ties);
-  for (auto& [place, size] : sizes) size->expr = SizeExpr::integer(size->example);
-  Symbols numbers;
-  for (const FreeSize& free : found) {
-    const std::string& symbol = free.places[0];
-    // Python takes a size of one for a size that never varies.
-    const std::int64_t number = std::max<std::int64_t>(free.example, 2);
-    const SizeExpr expr = product(SizeExpr::integer(free.step), SizeExpr::symbol(symbol));
-    for (const std::string& place : free.places) *sizes[place] = {expr, number * free.step};
-    ranges_[symbol] = free.range;
-    say_least(asked.at(symbol), free.range, free.step);
-    numbers[symbol] = number;
+  std::set<std::string> all, wrong;
+  for (const auto& [symbol, value] : symbols_) all.insert(symbol);
+  if (all.empty() || runs(changed(all)) || !runs(symbols_)) return;
+  for (const std::string& symbol : all) {
+    if (!runs(changed({symbol}))) wrong.insert(symbol);
   }
-  SizeTies exprs;
-  for (const auto& [place, size] : sizes) exprs.emplace(place, size->expr);
-  for (const auto& [place, tie] : ties) {
-    const SizeExpr expr = with_sizes(tie, exprs);
-    const std::int64_t size = expr.evaluate(numbers).value_or(sizes[place]->example);
-    *sizes[place] = {varies(expr) ? expr : SizeExpr::integer(size), size};
-  }
-  for (Leaf* leaf : tensors) lay_out(leaf->meta, leaf->given, leaf->given_strides);
+  fix(wrong.empty() ? all : wrong);
 }
 
 void CallInputs::fix(const std::set<std::string>& symbols) {
@@ -310,7 +339,7 @@ void CallInputs::add_symbols() {
 
 // ── Values ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-c10::IValue CallInputs::make_leaf(const Leaf& leaf, const Symbols& symbols, bool without_memory) const {
+c10::IValue CallInputs::make_leaf(const Leaf& leaf, const Symbols& symbols) const {
   if (leaf.literal) return to_ivalue(*leaf.literal);
   if (leaf.number) return valued(*leaf.number, symbols);
   const auto options =
@@ -318,7 +347,6 @@ c10::IValue CallInputs::make_leaf(const Leaf& leaf, const Symbols& symbols, bool
   std::vector<std::int64_t> sizes, strides;
   for (const SymbolicSize& size : leaf.meta.sizes) sizes.push_back(valued(size, symbols));
   for (const SymbolicSize& stride : leaf.meta.strides) strides.push_back(valued(stride, symbols));
-  if (without_memory) return at::zeros({1}, options).as_strided(sizes, std::vector<std::int64_t>(sizes.size(), 0));
   at::Tensor made = at::empty_strided(sizes, strides, options);
   if (leaf.example.defined())
     return made.copy_(leaf.example.sizes() == sizes ? leaf.example : repeated(leaf.example, sizes));
@@ -329,16 +357,14 @@ c10::IValue CallInputs::make_leaf(const Leaf& leaf, const Symbols& symbols, bool
   return made.copy_(at::rand(sizes, at::make_generator<at::CPUGeneratorImpl>(kSeed), drawn.device(at::kCPU)));
 }
 
-std::vector<c10::IValue> CallInputs::make_all(const Symbols& symbols, bool without_memory) const {
+std::vector<c10::IValue> CallInputs::make(const Symbols& symbols) const {
   std::vector<c10::IValue> values;
   for (const Input& input : inputs_) {
     std::size_t leaf = input.first_leaf;
-    values.push_back(packed_value(input.spec, [&] { return make_leaf(leaves_[leaf++], symbols, without_memory); }));
+    values.push_back(packed_value(input.spec, [&] { return make_leaf(leaves_[leaf++], symbols); }));
   }
   return values;
 }
-
-std::vector<c10::IValue> CallInputs::make(const Symbols& symbols) const { return make_all(symbols, false); }
 
 c10::IValue CallInputs::example() const {
   std::vector<c10::IValue> args, all = make(symbols_);

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/export/free_sizes.h>
 #include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/save.h>
@@ -73,9 +72,9 @@ class CallInputs {
   void make_dynamic(const DynamicSize& size);
   void say_least(Guard size, const SizeRange& range, std::int64_t step = 1);
   void free_sizes(GraphModule& module, const Graph& graph);
+  void keep_what_runs(GraphModule& module, const Graph& graph);
   void add_symbols();
-  c10::IValue make_leaf(const Leaf& leaf, const Symbols& symbols, bool without_memory) const;
-  std::vector<c10::IValue> make_all(const Symbols& symbols, bool without_memory) const;
+  c10::IValue make_leaf(const Leaf& leaf, const Symbols& symbols) const;
 
   const SaveExportedOptions& options_;
   std::vector<Guard> guards_;

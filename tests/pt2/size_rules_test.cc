@@ -91,8 +91,8 @@ const Case kCases[] = {
      ATEN_CALL("f", "flatten.using_ints", "(%x, 1)") ATEN_CALL("y", "unfold.default", "(%f, 1, 16, 3)") "return y",
      kSequence},
     // Calls that have no row.
-    {"half_a_spectrum",
-     ATEN_CALL("f", "fft_rfft.default", "(%x,)") ATEN_CALL("y", "real.default", "(%f,)") "return y", kMatrix},
+    {"half_a_spectrum", ATEN_CALL("f", "fft_rfft.default", "(%x,)") ATEN_CALL("y", "real.default", "(%f,)") "return y",
+     kMatrix},
     {"kronecker", ATEN_CALL("y", "kron.default", "(%x, %x)") "return y", kMatrix},
     {"vandermonde",
      ATEN_CALL("v", "select.int", "(%x, 0, 0)") ATEN_CALL("n", "size.int", "(%x, 1)")

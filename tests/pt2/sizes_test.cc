@@ -1,6 +1,5 @@
 // Expressions that are found for sizes, and sizes that are found free, compared with what made the numbers.
 #include <fxgraph/contract/arithmetic.h>
-#include <fxgraph/export/free_sizes.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,39 +64,6 @@ TEST(SizeArithmetic, SaysWhatRunsDoNotShow) {
   for (const auto& [target, args, text] : kCalls) EXPECT_EQ(said(target, args).value().str(), text) << target;
   EXPECT_FALSE(said("operator.xor", {n, 2}));
   EXPECT_FALSE(said("operator.floordiv", {n, 2.5}));
-}
-
-std::vector<FreeSize> found(
-    const std::vector<std::pair<std::string, std::int64_t>>& places, const SizeQuestion& allowed,
-    const SizeQuestion& runs = [](const Symbols&) { return true; }) {
-  return find_free_sizes(places, allowed, runs);
-}
-
-TEST(FreeSizes, AloneInStepsTiedAndBounded) {
-  const auto holds = [](const Symbols& at) {
-    return at.at("c") == 3 && at.at("h") % 8 == 0 && at.at("x") == at.at("y") && at.at("t") >= 2 && at.at("t") <= 24;
-  };
-  const auto free = found({{"n", 1}, {"c", 3}, {"h", 64}, {"x", 5}, {"y", 5}, {"t", 8}}, holds);
-  ASSERT_EQ(free.size(), 4u);
-  EXPECT_EQ(free[0].places, (std::vector<std::string>{"n"}));
-  EXPECT_EQ(free[1].places, (std::vector<std::string>{"h"}));
-  EXPECT_EQ(free[1].step, 8);
-  EXPECT_EQ(free[1].example, 8);
-  EXPECT_EQ(free[2].places, (std::vector<std::string>{"t"}));
-  EXPECT_EQ(free[2].range, (SizeRange{2, 24}));
-  EXPECT_EQ(free[3].places, (std::vector<std::string>{"x", "y"}));
-  EXPECT_EQ(free[0].range, SizeRange{});
-}
-
-TEST(FreeSizes, WhatDoesNotRunIsFixedWhatBroadcastsIsTied) {
-  const auto any = [](const Symbols&) { return true; };
-  const auto adds = [](const Symbols& at) {  // x + y
-    return at.at("x") == at.at("y") || at.at("x") == 1 || at.at("y") == 1;
-  };
-  const auto one = found({{"x", 1}, {"y", 1}}, any, adds);
-  ASSERT_EQ(one.size(), 1u);
-  EXPECT_EQ(one[0].places, (std::vector<std::string>{"x", "y"}));
-  EXPECT_TRUE(found({{"x", 4}}, any, [](const Symbols& at) { return at.at("x") == 4; }).empty());
 }
 
 }  // namespace fx::pt2::sizes_test

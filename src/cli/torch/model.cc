@@ -8,11 +8,12 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
 #include <fxgraph/cli/torch/samples.h>
-#include <fxgraph/export/free_sizes.h>
+#include <fxgraph/contract/open_sizes.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/export/save.h>
 
@@ -82,41 +83,35 @@ Shapes TorchModel::propagate_shapes(const InputOptions& inputs) {
   return fx::propagate_shapes(*module_, infos);
 }
 
-// Every dimension is a place, by the number of its input and its own.
+// Those that are one symbol, or as many times one, vary together.
 std::vector<VaryingSize> TorchModel::varying_sizes(const std::vector<TensorInfo>& inputs) {
-  const Progress progress("trying other sizes");
-  std::vector<std::pair<std::string, std::int64_t>> places;
-  std::map<std::string, std::pair<std::size_t, std::size_t>> where;
+  const Progress progress("working out which sizes vary");
+  const OpenSizes open = open_sizes(
+      inputs, [](std::size_t input, std::size_t dim) { return fmt::format("{}_{}", input, dim); },
+      [this](const std::vector<TensorType>& types, const SizeRanges& ranges) {
+        return fx::propagate_shapes(*module_, {types.begin(), types.end()}, ranges);
+      });
+  std::map<SizeExpr, VaryingSize> found;
+  std::set<SizeExpr> tied;  // otherwise
   for (std::size_t input = 0; input < inputs.size(); ++input) {
     for (std::size_t dim = 0; dim < inputs[input].sizes.size(); ++dim) {
-      const std::string place = fmt::format("{}_{}", input, dim);
-      where[place] = {input, dim};
-      places.emplace_back(place, inputs[input].sizes[dim]);
+      const SizeExpr& size = open.inputs[input].sizes[dim];
+      if (size.is_integer()) continue;
+      size.for_each_symbol([&](const std::string& name) {
+        const auto step = open.steps.find(name);
+        const SizeExpr whole = SizeExpr(step == open.steps.end() ? 1 : step->second) * SizeExpr::symbol(name);
+        if (whole != size) tied.insert(whole);
+        if (whole == size) found[size].step = step == open.steps.end() ? 1 : step->second;
+      });
+      found[size].places.emplace_back(input, dim);
     }
   }
-  const auto runs = [&](const pt2::Symbols& sizes) {
-    std::vector<TensorInfo> others = inputs;
-    for (const auto& [place, size] : sizes) {
-      const auto [input, dim] = where.at(place);
-      others[input].sizes[dim] = size;
-    }
-    for (TensorInfo& other : others) other.strides.clear();
-    try {
-      shapes_at(others);
-      return true;
-    } catch (const std::exception&) {
-      return false;
-    }
-  };
-  std::vector<VaryingSize> found;
-  for (const pt2::FreeSize& free : pt2::find_free_sizes(
-           places, [](const pt2::Symbols&) { return true; }, runs)) {
-    VaryingSize& size = found.emplace_back(VaryingSize{{}, free.step});
-    for (const std::string& place : free.places) size.places.push_back(where.at(place));
-    std::sort(size.places.begin(), size.places.end());
+  std::vector<VaryingSize> sizes;
+  for (auto& [size, varying] : found) {
+    if (!tied.contains(size)) sizes.push_back(std::move(varying));
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.places < b.places; });
-  return found;
+  std::ranges::sort(sizes, {}, &VaryingSize::places);
+  return sizes;
 }
 
 Shapes TorchModel::shapes_at(const std::vector<TensorInfo>& inputs) {
