@@ -21,7 +21,7 @@ endforeach()
 
 # Headers keep the path they are included by: <fxgraph/ir/graph.h>, <fxgraph/analysis/liveness.h>.
 foreach(folder IN LISTS folders)
-  string(REGEX REPLACE "^src/" "" path ${folder})
+  string(REGEX REPLACE "^(src|tests)/" "" path ${folder})
   install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxgraph/${path} FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(FILES src/fxgraph/fx.h ${fxgraph_include_root}/fxgraph/config.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxgraph)

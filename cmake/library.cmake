@@ -77,7 +77,7 @@ endfunction()
 set(fxgraph_include_root ${PROJECT_BINARY_DIR}/include)
 
 function(fxgraph_include_link folder)
-  string(REGEX MATCH "^(src/[^/]+|[^/]+)" room ${folder})  # rewriter/rules lies in the link of rewriter
+  string(REGEX MATCH "^((src|tests)/[^/]+|[^/]+)" room ${folder})  # rewriter/rules lies in the link of rewriter
   get_filename_component(name ${room} NAME)
   file(MAKE_DIRECTORY ${fxgraph_include_root}/fxgraph)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${room} ${fxgraph_include_root}/fxgraph/${name} SYMBOLIC)

@@ -77,7 +77,7 @@ struct Rule {
   /// One line for lists of rules.
   std::string description{};
   /// Programs on which the rule fires, as FX text or in the form of patterns, for its self-test
-  /// (rewriter/program/self_test.h); needed when the pattern alone does not spell one out.
+  /// (testing/self_test.h); needed when the pattern alone does not spell one out.
   std::vector<std::string> examples{};
 };
 

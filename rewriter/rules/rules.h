@@ -1,7 +1,7 @@
 // The rules that come with fxgraph: one ordered list of what `fxgraph optimize` can do.
 //
 // A rule is one of two things. Most are rewrites: patterns and what stands in their place, data that tests itself
-// (rewriter/program/self_test.h). The others are passes: functions on the whole program, such as those that compute
+// (testing/self_test.h). The others are passes: functions on the whole program, such as those that compute
 // with weights. Both say where they do not apply and why.
 //
 // A family of rules is one file in a subfolder: `<group>/<family>.cc` defines `<group>_<family>::family()`, which

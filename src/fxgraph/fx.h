@@ -64,7 +64,7 @@
 #include <fxgraph/rewriter/program/passes.h>
 #include <fxgraph/rewriter/program/reinplace.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
-#include <fxgraph/rewriter/program/self_test.h>
+#include <fxgraph/testing/self_test.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/quantize/compare.h>
 #include <fxgraph/rewriter/quantize/keep_float.h>

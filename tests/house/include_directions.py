@@ -9,7 +9,7 @@ from pathlib import Path
 import house
 
 # What CMakeLists.txt may not grant, whatever it says.
-MAY_SEE_TORCH = {"nn", "run", "module", "shapes", "torchscript", "pt2", "trace", "retrace", "program", "rules", "quantize", "partition",
+MAY_SEE_TORCH = {"nn", "run", "module", "shapes", "torchscript", "pt2", "trace", "retrace", "program", "rules", "quantize", "partition", "testing",
                  "cli_torch"}
 MAY_SEE_BOOST = {"analysis", "ops", "effects", "partition"}
 STRANGERS = {("analysis", "matchers"), ("matchers", "analysis")}
@@ -73,7 +73,8 @@ def resolve(root, bracket, include):
     """The project's file that an include names: <fxgraph/ir/graph.h> is src/ir/graph.h, "tests/…" and "bench/…" are
     paths from the root."""
     if bracket == "<" and include.startswith(PREFIX):
-        candidates = [Path("src", include[len(PREFIX):]), Path(include[len(PREFIX):]), UMBRELLA / include[len(PREFIX):]]
+        path = include[len(PREFIX):]
+        candidates = [Path("src", path), Path(path), UMBRELLA / path, Path("tests", path)]
     elif bracket == '"' and include.startswith(AROUND):
         candidates = [Path(include)]
     else:
@@ -92,7 +93,7 @@ class Place:
             name = path.parts[1]
             if name == "fuzz":
                 name = path.stem.removesuffix("_fuzz")  # a target may see what it gives bytes to
-            self.library = all_libraries.get(name + "_torch", all_libraries.get(name))
+            self.library = self.library or all_libraries.get(name + "_torch", all_libraries.get(name))
         self.umbrella = UMBRELLA in path.parents
         self.is_consumer = not CONSUMERS.isdisjoint(path.parents)
 
@@ -108,7 +109,7 @@ class Place:
 
     def objection(self, target):
         """Why this file may not include the project's file `target`, or None."""
-        if target.parts[0] in AROUND:
+        if target.parts[0] in AROUND and owner(self.libraries, target) is None:
             return None if self.around in ("tests", "bench") else f"{target.parts[0]}/ is not part of the library"
         if self.around or self.umbrella:
             other = owner(self.libraries, target)

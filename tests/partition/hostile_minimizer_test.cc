@@ -1,4 +1,4 @@
-// The minimizer on hostile programs (rewriter/program/hostile): nobody is blamed where nothing differs, a fault that is
+// The minimizer on hostile programs (testing/hostile): nobody is blamed where nothing differs, a fault that is
 // planted is found, and the program is left as it was.
 #include <gtest/gtest.h>
 #include <torch/torch.h>

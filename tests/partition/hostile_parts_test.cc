@@ -1,4 +1,4 @@
-// Hostile programs (rewriter/program/hostile) in parts: lowered to a back end that copies, split by chance, cut into
+// Hostile programs (testing/hostile) in parts: lowered to a back end that copies, split by chance, cut into
 // stages that send copies. What callers can see stays as it was, or the program is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <fxgraph/rewriter/partition/inline_submodules.h>
 #include <fxgraph/rewriter/partition/pipeline_plan.h>
 #include <fxgraph/rewriter/partition/split_module.h>
-#include <fxgraph/rewriter/program/hostile/judge.h>
+#include <fxgraph/testing/hostile/judge.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>

@@ -6,8 +6,8 @@
 #include <torch/torch.h>
 
 #include <fxgraph/rewriter/partition/pipeline.h>
-#include <fxgraph/rewriter/program/hostile/generator.h>
-#include <fxgraph/rewriter/program/hostile/judge.h>
+#include <fxgraph/testing/hostile/generator.h>
+#include <fxgraph/testing/hostile/judge.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/run/micro_batches.h>
 #include "tests/partition/copying_part.h"

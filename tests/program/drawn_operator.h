@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <fxgraph/rewriter/program/hostile/arguments.h>
+#include <fxgraph/testing/hostile/arguments.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/value.h>
 

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <fxgraph/rewriter/program/hostile/behaviour.h>
+#include <fxgraph/testing/hostile/behaviour.h>
 #include <fxgraph/text/parse.h>
 
 namespace fx::hostile_judge_test {

@@ -1,4 +1,4 @@
-// Hostile programs (rewriter/program/hostile) one after the other, for tests that are no rewrite of a module in place.
+// Hostile programs (testing/hostile) one after the other, for tests that are no rewrite of a module in place.
 // FXGRAPH_HOSTILE_PROGRAMS and FXGRAPH_HOSTILE_SEED ask for more, and others.
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include <fxgraph/rewriter/program/hostile/behaviour.h>
-#include <fxgraph/rewriter/program/hostile/generator.h>
+#include <fxgraph/testing/hostile/behaviour.h>
+#include <fxgraph/testing/hostile/generator.h>
 #include "tests/program/quiet.h"
 #include "tests/support/night.h"
 

@@ -1,4 +1,4 @@
-// What tests on hostile programs (rewriter/program/hostile) share.
+// What tests on hostile programs (testing/hostile) share.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include <fxgraph/rewriter/program/silent_failures.h>
+#include <fxgraph/testing/silent_failures.h>
 
 namespace fx::testing {
 

@@ -1,12 +1,12 @@
 // Right rules pass their own test, wrong ones are caught with a small counter-example.
-#include <fxgraph/rewriter/program/self_test.h>
+#include <fxgraph/testing/self_test.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include <fxgraph/rewriter/program/testing.h>
+#include <fxgraph/testing/testing.h>
 #include <fxgraph/rewriter/program/traced_functions.h>
 
 namespace fx::self_test_test {

@@ -1,4 +1,4 @@
-// Hostile programs (rewriter/program/hostile) through quantization: what it leaves in float, and in which order things
+// Hostile programs (testing/hostile) through quantization: what it leaves in float, and in which order things
 // happen, is what the program says; or it is refused by name.
 //
 // Rounding hides what goes wrong. So the roundings are taken out again: the reference form without its quantize and

@@ -10,7 +10,7 @@
 #include <array>
 #include <functional>
 
-#include <fxgraph/rewriter/program/hostile/hostile_program.h>
+#include <fxgraph/testing/hostile/hostile_program.h>
 #include <fxgraph/rewriter/rules/batch.h>
 #include <fxgraph/rewriter/rules/program_shapes.h>
 #include <fxgraph/run/value.h>

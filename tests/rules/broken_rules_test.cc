@@ -6,7 +6,7 @@
 #include <ostream>
 #include <string>
 
-#include <fxgraph/rewriter/program/self_test.h>
+#include <fxgraph/testing/self_test.h>
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include "tests/rules/hostile_run.h"

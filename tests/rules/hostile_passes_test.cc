@@ -1,4 +1,4 @@
-// Hostile programs (rewriter/program/hostile/generator.h) through what changes programs beside the rules of optimize's
+// Hostile programs (testing/hostile/generator.h) through what changes programs beside the rules of optimize's
 // default: other spellings and orders of the same, text and back, modules written out, writes in place, lowering.
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/ops/normalize_args.h>
 #include <fxgraph/rewriter/common_subexpression.h>
-#include <fxgraph/rewriter/program/hostile/generator.h>
+#include <fxgraph/testing/hostile/generator.h>
 #include <fxgraph/rewriter/program/reinplace.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/optimize.h>

@@ -1,11 +1,11 @@
-// Hostile programs (rewriter/program/hostile/generator.h) through optimize, every rule alone, and replace_pattern: what
+// Hostile programs (testing/hostile/generator.h) through optimize, every rule alone, and replace_pattern: what
 // callers can see stays as it was.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include <fxgraph/ops/call.h>
-#include <fxgraph/rewriter/program/hostile/generator.h>
+#include <fxgraph/testing/hostile/generator.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/run/value.h>

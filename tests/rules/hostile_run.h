@@ -1,4 +1,4 @@
-// Runs of hostile programs (rewriter/program/hostile): how many, and what is told of those that come out wrong.
+// Runs of hostile programs (testing/hostile): how many, and what is told of those that come out wrong.
 //
 //   FXGRAPH_HOSTILE_PROGRAMS=1000000 FXGRAPH_HOSTILE_SEED=1 build/dev/tests/fxgraph_rules_test
 //   --gtest_filter='Hostile*'
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <fxgraph/matchers/pattern.h>
-#include <fxgraph/rewriter/program/hostile/judge.h>
+#include <fxgraph/testing/hostile/judge.h>
 #include "tests/program/quiet.h"
 #include "tests/support/night.h"
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fxgraph/rewriter/program/testing.h>
+#include <fxgraph/testing/testing.h>
 
 namespace fx::rules::rules_test {
 

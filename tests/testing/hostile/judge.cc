@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/hostile/judge.h>
+#include <fxgraph/testing/hostile/judge.h>
 
 #include <algorithm>
 

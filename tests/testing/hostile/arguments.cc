@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/hostile/arguments.h>
+#include <fxgraph/testing/hostile/arguments.h>
 
 #include <ATen/core/Tensor.h>
 

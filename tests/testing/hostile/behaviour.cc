@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/hostile/behaviour.h>
+#include <fxgraph/testing/hostile/behaviour.h>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>

@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/hostile/tensors.h>
+#include <fxgraph/testing/hostile/tensors.h>
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/hostile/generator.h>
+#include <fxgraph/testing/hostile/generator.h>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -8,11 +8,11 @@
 
 #include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/rewriter/program/hostile/arguments.h>
-#include <fxgraph/rewriter/program/hostile/calls.h>
-#include <fxgraph/rewriter/program/hostile/modules.h>
-#include <fxgraph/rewriter/program/hostile/vocabulary.h>
-#include <fxgraph/rewriter/program/pattern_examples.h>
+#include <fxgraph/testing/hostile/arguments.h>
+#include <fxgraph/testing/hostile/calls.h>
+#include <fxgraph/testing/hostile/modules.h>
+#include <fxgraph/testing/hostile/vocabulary.h>
+#include <fxgraph/testing/pattern_examples.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 

@@ -1,9 +1,9 @@
-#include <fxgraph/rewriter/program/hostile/values.h>
+#include <fxgraph/testing/hostile/values.h>
 
 #include <algorithm>
 #include <array>
 
-#include <fxgraph/rewriter/program/hostile/arguments.h>
+#include <fxgraph/testing/hostile/arguments.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::hostile {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <fxgraph/rewriter/program/hostile/hostile_program.h>
+#include <fxgraph/testing/hostile/hostile_program.h>
 
 namespace fx::hostile {
 

@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/hostile/modules.h>
+#include <fxgraph/testing/hostile/modules.h>
 
 #include <torch/nn/functional/instancenorm.h>
 #include <torch/nn/modules/activation.h>

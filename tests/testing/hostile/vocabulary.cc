@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/hostile/vocabulary.h>
+#include <fxgraph/testing/hostile/vocabulary.h>
 
 namespace fx::hostile {
 

@@ -1,6 +1,6 @@
 // The operators that are drawn now and then: the rest of what models call, other names of the same, and what only
 // LibTorch's own passes write. Names that this LibTorch does not have are left out when they are drawn.
-#include <fxgraph/rewriter/program/hostile/vocabulary.h>
+#include <fxgraph/testing/hostile/vocabulary.h>
 
 namespace fx::hostile {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <fxgraph/module/graph_module.h>
-#include <fxgraph/rewriter/program/hostile/tensors.h>
+#include <fxgraph/testing/hostile/tensors.h>
 
 namespace fx::hostile {
 

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include <fxgraph/matchers/pattern.h>
-#include <fxgraph/rewriter/program/hostile/hostile_program.h>
+#include <fxgraph/testing/hostile/hostile_program.h>
 
 namespace fx::hostile {
 

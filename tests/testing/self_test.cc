@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/self_test.h>
+#include <fxgraph/testing/self_test.h>
 
 #include <ATen/ATen.h>
 
@@ -11,11 +11,11 @@
 
 #include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/module/state_keeper.h>
-#include <fxgraph/rewriter/program/hostile/generator.h>
-#include <fxgraph/rewriter/program/hostile/judge.h>
-#include <fxgraph/rewriter/program/pattern_examples.h>
+#include <fxgraph/testing/hostile/generator.h>
+#include <fxgraph/testing/hostile/judge.h>
+#include <fxgraph/testing/pattern_examples.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
-#include <fxgraph/rewriter/program/silent_failures.h>
+#include <fxgraph/testing/silent_failures.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>

@@ -3,11 +3,11 @@
 
 #include <gmock/gmock.h>
 
-#include <fxgraph/rewriter/program/self_test.h>
+#include <fxgraph/testing/self_test.h>
 
 namespace fx::testing {
 
-/// EXPECT_THAT(kMyRule, KeepsItsPromise()): see rewriter/program/self_test.h.
+/// EXPECT_THAT(kMyRule, KeepsItsPromise()): see testing/self_test.h.
 MATCHER(KeepsItsPromise, "keeps its promise on generated programs and tensors") {
   const SelfTestResult result = self_test(arg);
   *result_listener << "\n" << result;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <fxgraph/ops/schema.h>
-#include <fxgraph/rewriter/program/hostile/tensors.h>
+#include <fxgraph/testing/hostile/tensors.h>
 
 namespace fx::hostile {
 

@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/hostile/respell.h>
+#include <fxgraph/testing/hostile/respell.h>
 
 #include <algorithm>
 #include <array>

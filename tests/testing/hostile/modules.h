@@ -1,5 +1,5 @@
 // Modules of torch.nn that hostile programs call.
-// Internal to rewriter/program/hostile.
+// Internal to testing/hostile.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -8,7 +8,7 @@
 #include <optional>
 
 #include <fxgraph/module/graph_module.h>
-#include <fxgraph/rewriter/program/hostile/tensors.h>
+#include <fxgraph/testing/hostile/tensors.h>
 
 namespace fx::hostile {
 

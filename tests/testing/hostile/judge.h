@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <fxgraph/rewriter/program/hostile/behaviour.h>
+#include <fxgraph/testing/hostile/behaviour.h>
 
 namespace fx::hostile {
 

@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/hostile/calls.h>
+#include <fxgraph/testing/hostile/calls.h>
 
 #include <ATen/ATen.h>
 
@@ -6,10 +6,10 @@
 #include <array>
 
 #include <fxgraph/ops/python_symbols.h>
-#include <fxgraph/rewriter/program/hostile/arguments.h>
-#include <fxgraph/rewriter/program/hostile/modules.h>
-#include <fxgraph/rewriter/program/hostile/respell.h>
-#include <fxgraph/rewriter/program/hostile/vocabulary.h>
+#include <fxgraph/testing/hostile/arguments.h>
+#include <fxgraph/testing/hostile/modules.h>
+#include <fxgraph/testing/hostile/respell.h>
+#include <fxgraph/testing/hostile/vocabulary.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/value.h>
 

@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/pattern_examples.h>
+#include <fxgraph/testing/pattern_examples.h>
 
 #include <array>
 

@@ -1,7 +1,7 @@
 // Rules that test themselves: is what a rule makes equal to what it replaces, within its promise?
 //
 //   EXPECT_TRUE(fx::self_test(kDivByConstant).passed());
-//   EXPECT_THAT(kDivByConstant, fx::testing::KeepsItsPromise());      // rewriter/program/testing.h
+//   EXPECT_THAT(kDivByConstant, fx::testing::KeepsItsPromise());      // testing/testing.h
 //
 // Programs come from the rule's pattern and its examples, with every alternative, optional part, operand order and a
 // range of literals. They run before and after the rewrite on generated tensors: sizes 0 and 1 among others,

@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/hostile/hostile_program.h>
+#include <fxgraph/testing/hostile/hostile_program.h>
 
 #include <ATen/ATen.h>
 

@@ -1,5 +1,5 @@
 // The values of a hostile program while it is made: what may be an argument of the next call.
-// Internal to rewriter/program/hostile.
+// Internal to testing/hostile.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <fxgraph/ops/schema.h>
-#include <fxgraph/rewriter/program/hostile/generator.h>
+#include <fxgraph/testing/hostile/generator.h>
 
 namespace fx::hostile {
 

@@ -1,12 +1,12 @@
 // The calls of a hostile program while it is made: each is run on values at once, and throws where it cannot be.
-// Internal to rewriter/program/hostile.
+// Internal to testing/hostile.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
 
-#include <fxgraph/rewriter/program/hostile/values.h>
+#include <fxgraph/testing/hostile/values.h>
 
 namespace fx::hostile {
 
