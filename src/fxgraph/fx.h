@@ -64,7 +64,6 @@
 #include <fxgraph/rewriter/program/passes.h>
 #include <fxgraph/rewriter/program/reinplace.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
-#include <fxgraph/testing/self_test.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/quantize/compare.h>
 #include <fxgraph/rewriter/quantize/keep_float.h>
@@ -76,6 +75,7 @@
 #include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/testing/self_test.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 #include <fxgraph/trace/symbolic_trace.h>

@@ -9,8 +9,8 @@
 #include <fxgraph/rewriter/partition/inline_submodules.h>
 #include <fxgraph/rewriter/partition/pipeline_plan.h>
 #include <fxgraph/rewriter/partition/split_module.h>
-#include <fxgraph/testing/hostile/judge.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/testing/hostile/judge.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 #include "tests/partition/copying_part.h"

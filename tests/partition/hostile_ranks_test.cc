@@ -6,10 +6,10 @@
 #include <torch/torch.h>
 
 #include <fxgraph/rewriter/partition/pipeline.h>
-#include <fxgraph/testing/hostile/generator.h>
-#include <fxgraph/testing/hostile/judge.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/run/micro_batches.h>
+#include <fxgraph/testing/hostile/generator.h>
+#include <fxgraph/testing/hostile/judge.h>
 #include "tests/partition/copying_part.h"
 #include "tests/partition/ranks.h"
 #include "tests/partition/ranks_cases.h"

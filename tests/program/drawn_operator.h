@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include <fxgraph/testing/hostile/arguments.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/testing/hostile/arguments.h>
 
 namespace fx::testing {
 

@@ -6,8 +6,8 @@
 
 #include <sstream>
 
-#include <fxgraph/testing/testing.h>
 #include <fxgraph/rewriter/program/traced_functions.h>
+#include <fxgraph/testing/testing.h>
 
 namespace fx::self_test_test {
 

@@ -10,11 +10,11 @@
 #include <array>
 #include <functional>
 
-#include <fxgraph/testing/hostile/hostile_program.h>
 #include <fxgraph/rewriter/rules/batch.h>
 #include <fxgraph/rewriter/rules/program_shapes.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/random.h>
+#include <fxgraph/testing/hostile/hostile_program.h>
 #include "tests/rules/hostile_run.h"
 
 namespace fx::batch_programs_test {

@@ -6,8 +6,8 @@
 #include <ostream>
 #include <string>
 
-#include <fxgraph/testing/self_test.h>
 #include <fxgraph/rewriter/rules/rules.h>
+#include <fxgraph/testing/self_test.h>
 
 #include "tests/rules/hostile_run.h"
 

@@ -10,13 +10,13 @@
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/ops/normalize_args.h>
 #include <fxgraph/rewriter/common_subexpression.h>
-#include <fxgraph/testing/hostile/generator.h>
 #include <fxgraph/rewriter/program/reinplace.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/testing/hostile/generator.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/import.h>

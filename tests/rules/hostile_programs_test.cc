@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include <fxgraph/ops/call.h>
-#include <fxgraph/testing/hostile/generator.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/testing/hostile/generator.h>
 
 #include "tests/rules/hostile_run.h"
 

@@ -11,14 +11,14 @@
 
 #include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/module/state_keeper.h>
-#include <fxgraph/testing/hostile/generator.h>
-#include <fxgraph/testing/hostile/judge.h>
-#include <fxgraph/testing/pattern_examples.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
-#include <fxgraph/testing/silent_failures.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/testing/hostile/generator.h>
+#include <fxgraph/testing/hostile/judge.h>
+#include <fxgraph/testing/pattern_examples.h>
+#include <fxgraph/testing/silent_failures.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 

@@ -66,7 +66,9 @@ std::optional<std::string> tensors_differ(const at::Tensor& a, const at::Tensor&
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (std::isnan(x[i]) && std::isnan(y[i])) continue;
     if (!std::isfinite(x[i]) || !std::isfinite(y[i])) {
-      if (x[i] != y[i]) return "other numbers that are not finite";
+      if (x[i] != y[i])
+        return std::isinf(x[i]) || std::isinf(y[i]) ? "other numbers that are not finite"
+                                                    : "other numbers that are not finite: NaN";
       continue;
     }
     scale = std::max(scale, std::abs(x[i]));

@@ -6,12 +6,12 @@
 #include <array>
 
 #include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/run/call.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/testing/hostile/arguments.h>
 #include <fxgraph/testing/hostile/modules.h>
 #include <fxgraph/testing/hostile/respell.h>
 #include <fxgraph/testing/hostile/vocabulary.h>
-#include <fxgraph/run/call.h>
-#include <fxgraph/run/value.h>
 
 namespace fx::hostile {
 

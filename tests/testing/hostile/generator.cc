@@ -8,13 +8,13 @@
 
 #include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/run/nested_graph.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/testing/hostile/arguments.h>
 #include <fxgraph/testing/hostile/calls.h>
 #include <fxgraph/testing/hostile/modules.h>
 #include <fxgraph/testing/hostile/vocabulary.h>
 #include <fxgraph/testing/pattern_examples.h>
-#include <fxgraph/run/nested_graph.h>
-#include <fxgraph/run/value.h>
 
 namespace fx::hostile {
 

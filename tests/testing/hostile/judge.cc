@@ -26,13 +26,16 @@ HostileProgram on_doubles(const HostileProgram& program) {
 
 /// Rounding that moving the inputs does not show: a kernel's own (the mean of equal numbers less each of them), or of
 /// what an earlier call left. Results may be a fifth apart then, if the same program and rewrite agree on doubles.
-bool is_rounding_within(const HostileProgram& program, const Rewrite& rewrite, const Tolerance& tolerance) {
+/// Where one is NaN, rounding has changed the sign of a number next to 0, and nothing tells how far apart they are.
+bool is_rounding_within(const HostileProgram& program, const Rewrite& rewrite, const Tolerance& tolerance,
+                        bool is_of_nan) {
   if (program.narrowest == at::kDouble) return false;
   const auto agrees = [&](const HostileProgram& subject, const Tolerance& allowed) {
     const auto before = subject.build(), after = subject.build();
     return rewrite(*after, subject).changed && !difference(*before, *after, subject.inputs, allowed);
   };
-  return agrees(program, {0.2, tolerance.least_scale}) && agrees(on_doubles(program), {1e-6, tolerance.least_scale});
+  return (is_of_nan || agrees(program, {0.2, tolerance.least_scale})) &&
+         agrees(on_doubles(program), {1e-6, tolerance.least_scale});
 }
 
 Node& node_at(Graph& graph, std::size_t index) {
@@ -189,7 +192,7 @@ Verdict judge(const HostileProgram& program, const Rewrite& rewrite) {
     return judge(program.with_tame_numbers(), rewrite);
   }
   if (is_of("other numbers") &&
-      (is_ill_conditioned(program, tolerance) || is_rounding_within(program, rewrite, tolerance)))
+      (is_ill_conditioned(program, tolerance) || is_rounding_within(program, rewrite, tolerance, is_of("NaN"))))
     return verdict;
   verdict.wrong = *wrong;
   verdict.after = print_graph(after->graph());

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include <fxgraph/testing/hostile/arguments.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/testing/hostile/arguments.h>
 
 namespace fx::hostile {
 
