@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include <fxgraph/contract/called_shapes.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/ops/records/costs.h>
 #include <fxgraph/ops/schema.h>
@@ -13,10 +14,22 @@ namespace fx {
 
 namespace {
 
+/// Numbers are made of numbers, of sizes and the like, which takes nothing; of data they are read.
+bool makes_a_number(const CallShapes& call) {
+  if (!call.outputs.empty()) return false;
+  if (!call.call) return call.node.is(Op::call_function) && call.inputs.empty();
+  const std::vector<SchemaReturn>& returns = call.call.schema().returns;
+  return std::ranges::none_of(returns, [](const SchemaReturn& each) { return each.type.is_tensor(); });
+}
+
 /// `known` is false when shapes or a formula are missing. parameter_bytes is not set.
 NodeCost cost_of_call(const CallShapes& call) {
   NodeCost cost;
   if (call.packet == python::kGetItem || (call.call && call.call.schema().traits.view)) return cost;
+  if (makes_a_number(call)) {
+    if (reads_data(call.packet)) cost.bytes_read = call.input_bytes;
+    return cost;
+  }
   const auto ops = operations_of(call);
   cost.known = ops.has_value() && !call.outputs.empty();
   if (ops) cost.macs = ops->macs, cost.flops = ops->flops;
@@ -49,6 +62,11 @@ class ModuleTree {
       }
       modules_[static_cast<std::size_t>(module)].cost.parameter_bytes += bytes;
     }
+  }
+
+  void add_parameters(std::string_view path, std::int64_t bytes) {
+    for (int module = find(path); module >= 0; module = parents_[static_cast<std::size_t>(module)])
+      modules_[static_cast<std::size_t>(module)].cost.parameter_bytes += bytes;
   }
 
   /// Parents before children, siblings by first appearance.
@@ -200,11 +218,22 @@ Cost::Cost(const Graph& graph, const Shapes& shapes, const ModuleInfo& modules) 
     NodeCost& cost = costs_[node];
     cost = cost_of_call({node, call, module ? module->packet : packet_symbol(node, call), inputs, shapes[node].tensors,
                          input_bytes, module ? module->parameters.size() : 0});
-    if (!cost.known) ++num_unknown_;
     const std::string path = module_path(node);
+    const auto called = !cost.known && node.is(Op::call_module) ? shapes_in_call(node, shapes, modules) : std::nullopt;
+    if (called) {
+      const Cost inside(*called->graph, called->shapes, called->modules);
+      for (const std::string& name : inside.unknown()) unknown_.push_back(node.name() + "/" + name);
+      cost = inside.total();
+      parameters = std::exchange(cost.parameter_bytes, 0);
+    } else if (!cost.known) {
+      unknown_.push_back(node.name());
+    }
     tree.add(path, cost);
-    if (module && !is_packed && !std::exchange(seen[node.target().id()], 1)) {
-      for (const TensorInfo& tensor : module->parameters) tree.add_parameter(path, tensor);
+    if ((module || called) && !is_packed && !std::exchange(seen[node.target().id()], 1)) {
+      if (called) tree.add_parameters(path, parameters);
+      if (module && !called) {
+        for (const TensorInfo& tensor : module->parameters) tree.add_parameter(path, tensor);
+      }
     }
     cost.parameter_bytes = parameters;
   }

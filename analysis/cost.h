@@ -11,7 +11,8 @@
 // `bytes` are each distinct input read once and each result written once; views cost nothing; looking up rows
 // (embedding, index_select, gather) reads the rows only. A kernel that takes its weights packed (oneDNN's and
 // XNNPACK's, as `optimize --target cpu` calls them) counts as the operator that it computes, and the packing, which is
-// done once, as nothing. Shapes that are missing make a node's cost unknown, which is counted.
+// done once, as nothing. A module costs what the operators behind its calls do. Shapes that are missing make a call's
+// cost unknown: it is named, and the sums are lower bounds.
 //
 // Complexity: O(nodes + uses). The result is a snapshot. Thread-safety: const functions may run on several threads at
 // once.
@@ -70,8 +71,10 @@ class Cost {
   const NodeCost& of(const Node& node) const { return costs_[node]; }
   /// The sum; parameters are counted once each.
   const NodeCost& total() const { return modules_.front().cost; }
-  /// How many nodes have a cost that is not known.
-  std::size_t num_unknown() const { return num_unknown_; }
+  /// The calls of which something is not known, `a` or, inside of what a module computes, `encoder/a`.
+  const std::vector<std::string>& unknown() const { return unknown_; }
+  /// How many these are.
+  std::size_t num_unknown() const { return unknown_.size(); }
   /// The whole, then every module that a node comes from (a call_module's target, or meta `nn_module_stack`), parents
   /// before children, siblings by first appearance.
   const std::vector<ModuleCost>& modules() const { return modules_; }
@@ -79,7 +82,7 @@ class Cost {
  private:
   NodeMap<NodeCost> costs_;
   std::vector<ModuleCost> modules_;
-  std::size_t num_unknown_ = 0;
+  std::vector<std::string> unknown_;
 };
 
 /// A machine, as far as a roofline sees it.

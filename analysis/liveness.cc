@@ -3,6 +3,10 @@
 #include <algorithm>
 
 #include <fxgraph/analysis/storage_table.h>
+#include <fxgraph/contract/called_shapes.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/call.h>
+#include <fxgraph/ops/records/costs.h>
 
 namespace fx {
 
@@ -19,7 +23,34 @@ Liveness::Liveness(const Graph& graph, const Shapes& shapes, const LivenessOptio
     const Effects effects(graph, {.modules = {.effects = [](const Node&) { return NodeEffects(); }}});
     StorageTable(*this, shapes, effects, options).build();
   }
+  add_inside(shapes, options);
   sum_bytes();
+}
+
+void Liveness::add_inside(const Shapes& shapes, const LivenessOptions& options) {
+  inside_.assign(num_places(), 0);
+  std::vector<std::int64_t> made(num_places(), 0);
+  for (const Storage& storage : storages_) made[place(*storage.base)] += storage.counted ? storage.bytes : 0;
+  for (const Node& node : graph_->nodes()) {
+    if (node.is(Op::call_module)) {
+      const auto called = options.modules ? shapes_in_call(node, shapes, *options.modules) : std::nullopt;
+      if (called) {
+        const Liveness live(*called->graph, called->shapes,
+                            {.alignment = options.alignment, .modules = &called->modules});
+        for (const std::string& name : live.unknown()) unknown_.push_back(node.name() + "/" + name);
+        inside_[place(node)] = std::max<std::int64_t>(0, live.peak().bytes - made[place(node)]);
+      } else {
+        unknown_.push_back(node.name());
+      }
+    } else if (const Call call = call_of(node)) {
+      const auto& returns = call.schema().returns;
+      const bool has_tensors =
+          std::ranges::any_of(returns, [](const SchemaReturn& each) { return each.type.is_tensor(); });
+      const bool is_known = !has_tensors || !shapes[node].tensors.empty();
+      if (!is_known || needs_memory_inside(Symbol(packet_of(operator_name(call.schema()).view()))))
+        unknown_.push_back(node.name());
+    }
+  }
 }
 
 void Liveness::find_intervals() {
@@ -99,8 +130,9 @@ void Liveness::sum_bytes() {
   }
   std::int64_t now = 0;
   for (std::uint32_t place = 0; place < num_places(); ++place) {
-    now = bytes_[place] += now;
-    if (!peak_.node || now > peak_.bytes) peak_ = {&node_at(place), now};
+    now += bytes_[place];
+    bytes_[place] = now + inside_[place];
+    if (!peak_.node || bytes_[place] > peak_.bytes) peak_ = {&node_at(place), bytes_[place]};
   }
 }
 

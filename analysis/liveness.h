@@ -9,8 +9,9 @@
 // A storage is one piece of memory, shared by a tensor with its views and in-place results. It lives from the first of
 // them to the last use of any. Shapes say which values share storage (TensorInfo::storage); where they do not, alias
 // sets do (analysis/effects.h): then an operator that may return a view or a copy counts as a view. Inputs and
-// attributes live all the time and are left out of the bytes unless LivenessOptions asks for them. What operators use
-// inside is not known.
+// attributes live all the time and are left out of the bytes unless LivenessOptions asks for them. A call of a module
+// needs what the operators behind it need at once (LivenessOptions::modules). What an operator that is made of others
+// needs inside is not known: unknown() names such calls, and the bytes are at least as many.
 //
 // Complexity: O(nodes + uses), one pass, to make; interval, last_use, interfere are O(1); at() is O(log nodes) a value.
 // Memory: 12 bytes a node. The result is a snapshot of the nodes that are there, valid until the graph is edited: of
@@ -21,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <fxgraph/analysis/effects.h>
@@ -53,6 +55,8 @@ struct LivenessOptions {
   std::int64_t alignment = 64;    ///< storages are rounded up to this, as LibTorch's CPU allocator does
   /// Alias sets made before; else they are computed, with modules making new storage.
   const Effects* effects = nullptr;
+  /// What is known of the modules that are called; null: nothing.
+  const ModuleInfo* modules = nullptr;
 };
 
 /// One piece of memory and from where to where it is needed.
@@ -83,7 +87,8 @@ class Liveness {
   Liveness(const Graph& graph, const Shapes& shapes, const LivenessOptions& options = {});
   /// The same of a program; effects that are not given are worked out with what is known of its modules.
   Liveness(const Program auto& program, const Shapes& shapes, const LivenessOptions& options = {})
-      : Liveness(program.graph(), shapes, internal::with_effects(options, Effects(program))) {}
+      : Liveness(program.graph(), shapes,
+                 with_modules(internal::with_effects(options, Effects(program)), module_info(program))) {}
 
   // ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────
   /// Where `node` stands in the order of the graph, from 0.
@@ -119,6 +124,10 @@ class Liveness {
   std::int64_t bytes_at(const Node& node) const { return bytes_.empty() ? 0 : bytes_[place(node)]; }
   /// The first place where the most bytes are live; zero bytes at no node without shapes.
   MemoryPeak peak() const { return peak_; }
+  /// Bytes that the call needs beside the storages, for what it computes inside.
+  std::int64_t inside(const Node& node) const { return inside_.empty() ? 0 : inside_[place(node)]; }
+  /// The calls that may need more: `lstm`, or inside of what a module computes, `encoder/lstm`.
+  const std::vector<std::string>& unknown() const { return unknown_; }
   /// The counted storages that are live while `node` runs, largest first; of one size as in storages(). O(storages).
   std::vector<const Storage*> storages_at(const Node& node) const;
 
@@ -132,7 +141,12 @@ class Liveness {
   void find_intervals();
   void count_live();
   void build_index();
+  static LivenessOptions with_modules(LivenessOptions options, const ModuleInfo& made) {
+    if (!options.modules) options.modules = &made;
+    return options;
+  }
   void sum_bytes();
+  void add_inside(const Shapes& shapes, const LivenessOptions& options);
   std::uint32_t next_live(std::uint32_t from, std::uint32_t at) const;
 
   const Graph* graph_;
@@ -144,7 +158,8 @@ class Liveness {
 
   std::vector<Storage> storages_;
   std::vector<std::uint32_t> touched_starts_, touched_;  // by id
-  std::vector<std::int64_t> bytes_;                      // by place
+  std::vector<std::int64_t> bytes_, inside_;             // by place
+  std::vector<std::string> unknown_;
   MemoryPeak peak_;
 };
 

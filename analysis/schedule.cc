@@ -151,7 +151,7 @@ std::int64_t peak_of(const Liveness& live, const std::vector<Node*>& order) {
       if (!there[s] && matters(live.storages()[s])) now += live.storages()[s].bytes;
       there[s] = true;
     }
-    peak = std::max(peak, now);
+    peak = std::max(peak, now + live.inside(*node));
     for (const std::uint32_t s : live.touched_storages(*node)) {
       if (--touchers[s] == 0 && matters(live.storages()[s])) now -= live.storages()[s].bytes;
     }

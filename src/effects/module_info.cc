@@ -4,8 +4,15 @@ namespace fx {
 
 ModuleInfo ModuleInfo::or_else(const ModuleInfo& other) const {
   const auto either = [](const auto& first, const auto& second) { return first ? first : second; };
-  return {either(effects, other.effects), either(storage, other.storage), either(state, other.state),
-          either(type, other.type),       either(body, other.body),       either(cost, other.cost)};
+  return {.effects = either(effects, other.effects),
+          .storage = either(storage, other.storage),
+          .state = either(state, other.state),
+          .type = either(type, other.type),
+          .body = either(body, other.body),
+          .operators = either(operators, other.operators),
+          .tensor = either(tensor, other.tensor),
+          .below = either(below, other.below),
+          .cost = either(cost, other.cost)};
 }
 
 }  // namespace fx

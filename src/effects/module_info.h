@@ -38,6 +38,13 @@ struct ModuleInfo {
   std::function<std::string(std::string_view path)> type{};
   /// What the module at a path computes; null where that is not known.
   std::function<std::shared_ptr<const Graph>(std::string_view path)> body{};
+  /// The operators behind a call, over paths below the module's, with a placeholder for each distinct node among the
+  /// call's arguments, in order; null where they are not known.
+  std::function<std::shared_ptr<const Graph>(const Node& call)> operators{};
+  /// The tensor at a path; nothing where there is none.
+  std::function<std::optional<TensorInfo>(std::string_view path)> tensor{};
+  /// What is known of the modules below a path, for graphs over paths from there.
+  std::function<ModuleInfo(std::string_view path)> below{};
   /// What a call costs, as an operator; nothing where that is not known. Without it the cost of modules is unknown.
   std::function<std::optional<ModuleCall>(const Node& call)> cost{};
 

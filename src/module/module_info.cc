@@ -14,10 +14,12 @@
 #include <fxgraph/effects/tracked_effects.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/module_costs.h>
+#include <fxgraph/module/traced_body.h>
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/run/value.h>
 
 namespace fx {
 namespace {
@@ -206,15 +208,46 @@ class Storages {
 
 }  // namespace
 
+namespace {
+
+/// As traced, where the module is as it was; else what it is known to compute, of a call with as many inputs.
+std::shared_ptr<const Graph> operators_of(const GraphModule& module, const Node& call, const std::string& path) {
+  const auto called = module.find_submodule(path);
+  if (!called) return nullptr;
+  const Meta* meta = call.find_meta();
+  const TracedBody* traced = meta ? meta->get<TracedBody>(meta_key::kTracedBody) : nullptr;
+  if (traced && traced->training == called->is_training()) return traced->graph;
+  std::shared_ptr<const Graph> body = module_body(called);
+  const bool fits = body && call.kwargs().empty() && call.args().size() == call.all_input_nodes().size() &&
+                    call.args().size() == body->placeholders().size();
+  return fits ? body : nullptr;
+}
+
+/// Of graphs over paths below `prefix`.
+ModuleInfo info_below(const GraphModule& module, const std::string& prefix) {
+  const auto at = [prefix](std::string_view path) { return prefix + std::string(path); };
+  return {
+      .type = [&module, at](std::string_view path) { return module.module_type(at(path)); },
+      .body = [&module, at](std::string_view path) { return module_body(module.find_submodule(at(path))); },
+      .operators = [&module, at](const Node& call) { return operators_of(module, call, at(call.target().view())); },
+      .tensor = [&module, at](std::string_view path) -> std::optional<TensorInfo> {
+        const at::Tensor tensor = module.find_attribute(at(path));
+        return tensor.defined() ? std::optional(tensor_info(tensor)) : std::nullopt;
+      },
+      .below = [&module, at](std::string_view path) { return info_below(module, at(path) + "."); },
+      .cost = [&module, at](const Node& call) { return internal::cost_of_module(module, at(call.target().view())); }};
+}
+
+}  // namespace
+
 ModuleInfo module_info(const GraphModule& module) {
   const auto table = std::make_shared<ModuleTable>(module);
   const auto storages = std::make_shared<Storages>(module);
-  return {.effects = [table](const Node& call) { return table->effects(call.target()); },
-          .storage = [storages](Symbol path) { return storages->of(path); },
-          .state = [storages](Symbol path, const std::function<void(Symbol)>& visit) { storages->visit(path, visit); },
-          .type = [&module](std::string_view path) { return module.module_type(std::string(path)); },
-          .body = [&module](std::string_view path) { return module_body(module.find_submodule(std::string(path))); },
-          .cost = [&module](const Node& call) { return internal::cost_of_module(module, call.target().str()); }};
+  ModuleInfo info = info_below(module, "");
+  info.effects = [table](const Node& call) { return table->effects(call.target()); };
+  info.storage = [storages](Symbol path) { return storages->of(path); };
+  info.state = [storages](Symbol path, const std::function<void(Symbol)>& visit) { storages->visit(path, visit); };
+  return info;
 }
 
 std::size_t eliminate_dead_code(GraphModule& module) {

@@ -41,7 +41,8 @@ class PageData {
         live_(inputs.shapes ? Liveness(graph, *inputs.shapes,
                                        {.count_inputs = options.count_inputs,
                                         .count_attributes = options.count_attributes,
-                                        .effects = inputs.modules.effects ? &effects_ : nullptr})
+                                        .effects = inputs.modules.effects ? &effects_ : nullptr,
+                                        .modules = &inputs.modules})
                             : Liveness(graph)) {}
 
   Json make() {

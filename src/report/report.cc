@@ -80,7 +80,8 @@ class ReportMaker {
   Report::LivenessPart liveness() const {
     const LivenessOptions counted{.count_inputs = options_.count_inputs,
                                   .count_attributes = options_.count_attributes,
-                                  .effects = inputs_.modules.effects ? &effects_ : nullptr};
+                                  .effects = inputs_.modules.effects ? &effects_ : nullptr,
+                                  .modules = &inputs_.modules};
     const Liveness live = inputs_.shapes ? Liveness(graph_, *inputs_.shapes, counted) : Liveness(graph_);
     Report::LivenessPart part;
     part.peak_values = live.peak_live();
@@ -93,6 +94,8 @@ class ReportMaker {
   void add_bytes(Report::LivenessPart& part, const Liveness& live) const {
     part.peak_bytes = part.best_order_bytes = live.peak().bytes;
     part.peak_bytes_at = live.peak().node->name();
+    part.inside_bytes = live.inside(*live.peak().node);
+    part.unknown = live.unknown();
     for (const Storage& storage : live.storages()) {
       if (!storage.counted) continue;
       ++part.storages;
@@ -197,7 +200,7 @@ class ReportMaker {
   Report::CostPart cost() const {
     Report::CostPart part;
     part.total = row(cost_->total());
-    part.unknown = cost_->num_unknown();
+    part.unknown = cost_->unknown();
     if (inputs_.machine) {
       part.machine = inputs_.machine->name;
       part.total.seconds = 0;  // one node after the other, not the whole at once

@@ -88,11 +88,14 @@ struct Report {
   };
   /// How much is live at once.
   struct LivenessPart {
-    std::uint32_t peak_values = 0;    ///< most values that are live at once
-    std::string peak_values_at;       ///< the first node where they are
-    bool has_bytes = false;           ///< false: shapes are not known, what follows is empty
-    std::int64_t peak_bytes = 0;      ///< most bytes that are live at once
-    std::string peak_bytes_at;        ///< the first node where they are
+    std::uint32_t peak_values = 0;  ///< most values that are live at once
+    std::string peak_values_at;     ///< the first node where they are
+    bool has_bytes = false;         ///< false: shapes are not known, what follows is empty
+    std::int64_t peak_bytes = 0;    ///< most bytes that are live at once
+    std::string peak_bytes_at;      ///< the first node where they are
+    std::int64_t inside_bytes = 0;  ///< of the peak, what the call there needs beside the storages
+    /// The calls that may need more inside: the bytes are a lower bound when there are some.
+    std::vector<std::string> unknown{};
     std::vector<Resident> at_peak{};  ///< largest first
     std::size_t storages = 0;         ///< how many storages count, see LivenessOptions
     std::int64_t storage_bytes = 0;   ///< of all storages: what no reuse would take
@@ -143,11 +146,11 @@ struct Report {
   };
   /// What the program costs; see analysis/cost.h.
   struct CostPart {
-    CostRow total{};                 ///< of the whole graph
-    std::size_t unknown = 0;         ///< calls whose cost is not known
-    std::string machine;             ///< empty: `seconds` are not known
-    std::vector<CostRow> nodes{};    ///< most expensive first
-    std::vector<CostRow> modules{};  ///< parents before children, the whole first
+    CostRow total{};                     ///< of the whole graph
+    std::vector<std::string> unknown{};  ///< calls whose cost is not known: the sums are lower bounds
+    std::string machine;                 ///< empty: `seconds` are not known
+    std::vector<CostRow> nodes{};        ///< most expensive first
+    std::vector<CostRow> modules{};      ///< parents before children, the whole first
   };
 
   /// What follows from the sizes that vary; see src/report/size_formulas.h.

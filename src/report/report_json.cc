@@ -35,6 +35,8 @@ Json liveness(const Report::LivenessPart& p) {
   if (!p.has_bytes) return json;
   json["peak_bytes"] = p.peak_bytes;
   json["peak_bytes_at"] = p.peak_bytes_at;
+  json["inside_bytes"] = p.inside_bytes;
+  json["unknown_nodes"] = p.unknown;
   json["storages"] = p.storages;
   json["storage_bytes"] = p.storage_bytes;
   json["plan_bytes"] = p.plan_bytes;
@@ -85,7 +87,7 @@ Json cost_row(const Report::CostRow& r, bool timed) {
 Json cost(const Report::CostPart& p) {
   const bool timed = !p.machine.empty();
   const auto row = [&](const Report::CostRow& r) { return cost_row(r, timed); };
-  Json json{{"total", row(p.total)}, {"unknown", p.unknown}};
+  Json json{{"total", row(p.total)}, {"unknown", p.unknown.size()}, {"unknown_nodes", p.unknown}};
   if (timed) json["machine"] = p.machine;
   json["nodes"] = array(p.nodes, row);
   json["modules"] = array(p.modules, row);

@@ -98,8 +98,9 @@ class TextWriter {
     text += plural(r.nodes, "node") + ", " + plural(r.inputs, "input");
     if (r.modules) text += ", " + plural(r.modules, "module call");
     if (r.attributes) text += ", " + plural(r.attributes, "attribute");
-    if (r.cost) text += ", " + format_count(r.cost->total.macs) + "MACs";
-    if (r.liveness && r.liveness->has_bytes) text += ", peak " + format_bytes(r.liveness->peak_bytes);
+    if (r.cost) text += ", " + at_least(r.cost->unknown) + format_count(r.cost->total.macs) + "MACs";
+    if (r.liveness && r.liveness->has_bytes)
+      text += ", peak " + at_least(r.liveness->unknown) + format_bytes(r.liveness->peak_bytes);
     line(text);
     std::vector<std::string> operators;
     for (const Report::OpCount& op : r.operators) operators.push_back(op.target + " " + std::to_string(op.count));
@@ -115,14 +116,27 @@ class TextWriter {
     }
   }
 
+  static std::string at_least(const std::vector<std::string>& unknown) { return unknown.empty() ? "" : "at least "; }
+
+  /// Names the calls that make a number a lower bound.
+  void unknown(const std::string& what, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    constexpr std::size_t kMost = 8;
+    std::string text = "  not known   " + what + " ";
+    for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i > 0 ? ", " : "") + names[i];
+    line(text + (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : ""));
+  }
+
   void liveness(const Report::LivenessPart& p) {
     if (!p.has_bytes) {
       title("Liveness: at most " + plural(p.peak_values, "value") + " at once, at " + p.peak_values_at +
             " (give input shapes for bytes)");
       return;
     }
-    title("Liveness: peak " + format_bytes(p.peak_bytes) + " at " + p.peak_bytes_at + "; at most " +
+    title("Liveness: peak " + at_least(p.unknown) + format_bytes(p.peak_bytes) + " at " + p.peak_bytes_at +
+          (p.inside_bytes > 0 ? ", " + format_bytes(p.inside_bytes) + " of it inside of the call" : "") + "; at most " +
           plural(p.peak_values, "value") + " at once, at " + p.peak_values_at);
+    unknown("what is needed inside of", p.unknown);
     line("  plan        " + format_bytes(p.plan_bytes) + " with reuse (no less than " +
          format_bytes(p.plan_lower_bound) + "), " + format_bytes(p.storage_bytes) + " without, in " +
          plural(p.storages, "storage"));
@@ -216,10 +230,10 @@ class TextWriter {
 
   void cost(const Report::CostPart& p) {
     const bool timed = !p.machine.empty();
-    title("Cost: " + format_count(p.total.macs) + "MACs, " + format_count(p.total.flops) + "FLOPs, " +
-          format_bytes(p.total.bytes) + " moved, " + format_bytes(p.total.parameter_bytes) + " of parameters" +
-          (timed ? ", at least " + format_seconds(p.total.seconds) + " on " + p.machine : "") +
-          (p.unknown ? "; unknown for " + plural(p.unknown, "node") : ""));
+    title("Cost: " + at_least(p.unknown) + format_count(p.total.macs) + "MACs, " + format_count(p.total.flops) +
+          "FLOPs, " + format_bytes(p.total.bytes) + " moved, " + format_bytes(p.total.parameter_bytes) +
+          " of parameters" + (timed ? ", at least " + format_seconds(p.total.seconds) + " on " + p.machine : ""));
+    unknown("what is computed by", p.unknown);
     if (p.total.measured) {
       line("  measured " + format_seconds(p.total.measured->seconds) + " " + spread(*p.total.measured) +
            ", one node after the other: medians of " + plural(p.total.measured->runs, "run") +

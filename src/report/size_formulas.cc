@@ -109,7 +109,8 @@ class Formulas {
                         {.count_inputs = options_.count_inputs,
                          .count_attributes = options_.count_attributes,
                          .alignment = 1,
-                         .effects = known_.modules.effects ? &effects_ : nullptr});
+                         .effects = known_.modules.effects ? &effects_ : nullptr,
+                         .modules = &known_.modules});
     if (at_example_) peak_ = live.peak().node;
     std::int64_t all = 0;
     for (const Storage& storage : live.storages()) all += storage.counted ? storage.bytes : 0;

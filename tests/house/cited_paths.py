@@ -30,7 +30,7 @@ def problems(root, document, line):
         if not (root / path).exists() and not (root / path.rstrip("/.")).exists() and not stem_exists(root, path):
             yield f"there is no {path}"
     for header in HEADER.findall(line):
-        places = (root / "src" / header, root / header, root / "src/fxgraph" / header)
+        places = (root / "src" / header, root / header, root / "src/fxgraph" / header, root / "tests" / header)
         if header not in MADE_BY_CMAKE and not any(place.is_file() for place in places):
             yield f"there is no header <fxgraph/{header}>"
 

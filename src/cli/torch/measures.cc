@@ -29,7 +29,7 @@ ParameterCount count_parameters(const GraphModule& module) {
 
 Measures measure(const GraphModule& module, const Shapes& shapes) {
   const Cost cost(module, shapes);
-  const Liveness live(module.graph(), shapes);
+  const Liveness live(module, shapes);
   return {cost.total().macs, static_cast<double>(live.peak().bytes)};
 }
 

@@ -164,6 +164,32 @@ constexpr Entry kFormulas[] = {
 // Rows looked up in a table that is not read whole.
 constexpr const char* kLookUps[] = {"aten::embedding", "aten::index_select", "aten::gather"};
 
+// Numbers made of what a tensor holds.
+constexpr const char* kDataReaders[] = {"aten::item",           "aten::_local_scalar_dense",
+                                        "aten::equal",          "aten::allclose",
+                                        "aten::is_nonzero",     "aten::Int",
+                                        "aten::Float",          "aten::Bool",
+                                        "aten::ScalarImplicit", "aten::IntImplicit",
+                                        "aten::FloatImplicit"};
+
+// They are made of others inside.
+constexpr const char* kOfOthers[] = {"aten::lstm",
+                                     "aten::gru",
+                                     "aten::rnn_tanh",
+                                     "aten::rnn_relu",
+                                     "aten::lstm_cell",
+                                     "aten::gru_cell",
+                                     "aten::rnn_tanh_cell",
+                                     "aten::rnn_relu_cell",
+                                     "aten::einsum",
+                                     "aten::cdist",
+                                     "aten::_native_multi_head_attention",
+                                     "aten::_transformer_encoder_layer_fwd",
+                                     "aten::scaled_dot_product_attention",
+                                     "aten::_scaled_dot_product_attention",
+                                     "fxgraph::packed_lstm",
+                                     "fxgraph::packed_gru"};
+
 Formula formula_for(Symbol packet) {
   static const FlatMap<Formula> table = [] {
     FlatMap<Formula> map;
@@ -186,11 +212,21 @@ std::optional<Operations> operations_of(const CallShapes& c) {
   if (!schema) return std::nullopt;
   if (schema->traits.pointwise) return per_output<1>(c);
   if (schema->traits.reduction) return per_input<1>(c);
+  if (c.inputs.empty() && c.call) return Operations();  // zeros, arange
   return std::nullopt;
 }
 
 bool looks_up(Symbol packet) {
   return std::any_of(std::begin(kLookUps), std::end(kLookUps), [&](const char* known) { return packet == known; });
+}
+
+bool reads_data(Symbol packet) {
+  return std::any_of(std::begin(kDataReaders), std::end(kDataReaders),
+                     [&](const char* each) { return packet == each; });
+}
+
+bool needs_memory_inside(Symbol packet) {
+  return std::any_of(std::begin(kOfOthers), std::end(kOfOthers), [&](const char* each) { return packet == each; });
 }
 
 }  // namespace fx

@@ -19,7 +19,8 @@ function startOverview() {
   byId("name").textContent = report.name || "graph";
   const tiles = [tile(report.nodes, `nodes, ${plural(report.inputs, "input")}`)];
   if (report.cost) {
-    tiles.push(tile(formatCount(report.cost.total.macs) + "MACs", `${formatCount(report.cost.total.flops)}FLOPs, ${formatBytes(report.cost.total.bytes)} moved`));
+    const least = report.cost.unknown > 0 ? "≥ " : "", why = report.cost.unknown > 0 ? `; not known: ${report.cost.unknown_nodes.join(", ")}` : "";
+    tiles.push(tile(least + formatCount(report.cost.total.macs) + "MACs", `${formatCount(report.cost.total.flops)}FLOPs, ${formatBytes(report.cost.total.bytes)} moved${why}`));
     tiles.push(tile(formatBytes(report.cost.total.parameter_bytes), "of parameters"));
     const measured = report.cost.total.measured;
     if (measured) tiles.push(tile(formatSeconds(measured.seconds), `± ${formatSeconds(measured.spread)}, node by node, ${plural(measured.runs, "run")}`));
@@ -27,7 +28,8 @@ function startOverview() {
   const live = report.liveness;
   if (live && live.peak_bytes !== undefined) {
     const lower = live.best_order_bytes < live.peak_bytes ? `; ${formatBytes(live.best_order_bytes)} in a better order` : "";
-    tiles.push(tile(formatBytes(live.peak_bytes), `activations at the peak, ${live.peak_bytes_at}${lower}`));
+    const open = live.unknown_nodes && live.unknown_nodes.length > 0, inside = open ? `; not known: inside of ${live.unknown_nodes.join(", ")}` : "";
+    tiles.push(tile((open ? "≥ " : "") + formatBytes(live.peak_bytes), `activations at the peak, ${live.peak_bytes_at}${lower}${inside}`));
     tiles.push(tile(formatBytes(live.plan_bytes), `planned in one block; ${formatBytes(live.storage_bytes)} without reuse`));
   } else if (live) tiles.push(tile(live.peak_values, `values at once, at ${live.peak_values_at}`));
   if (report.uses) tiles.push(tile(report.uses.depth, "nodes on the longest path"));

@@ -1,0 +1,55 @@
+#include <fxgraph/contract/called_shapes.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fxgraph/contract/symbolic_shapes.h>
+
+namespace fx {
+namespace {
+
+AbstractValue value_of(const ValueInfo& value) {
+  if (value.tensor()) return tensor_type(*value.tensor());
+  AbstractValue::List tensors;
+  for (const TensorInfo& tensor : value.tensors) tensors.emplace_back(tensor_type(tensor));
+  return tensors.empty() ? AbstractValue() : AbstractValue(std::move(tensors));
+}
+
+/// Of sizes that are numbers.
+void add_tensors(const AbstractValue& value, TensorInfos& tensors) {
+  if (value.list()) {
+    for (const AbstractValue& each : *value.list()) add_tensors(each, tensors);
+  }
+  const TensorType* type = value.tensor();
+  if (!type || !std::ranges::all_of(type->sizes, &SizeExpr::is_integer)) return;
+  TensorInfo& info = tensors.emplace_back();
+  info.dtype = type->dtype;
+  for (const SizeExpr& size : type->sizes) info.sizes.push_back(size.value());
+  if (!type->strides || !std::ranges::all_of(*type->strides, &SizeExpr::is_integer)) return;
+  for (const SizeExpr& stride : *type->strides) info.strides.push_back(stride.value());
+}
+
+}  // namespace
+
+std::optional<CalledShapes> shapes_in_call(const Node& call, const Shapes& shapes, const ModuleInfo& modules) {
+  std::shared_ptr<const Graph> graph = modules.operators ? modules.operators(call) : nullptr;
+  if (!graph || !modules.below) return std::nullopt;
+  std::vector<AbstractValue> inputs;
+  for (const Node* input : call.all_input_nodes()) inputs.push_back(value_of(shapes[*input]));
+  if (inputs.size() != graph->placeholders().size()) return std::nullopt;
+  ModuleInfo below = modules.below(call.target().view());
+  ShapeSources sources;
+  sources.modules.body = below.body;
+  sources.attribute = [&](std::string_view path) -> std::optional<TensorType> {
+    const std::optional<TensorInfo> info = below.tensor ? below.tensor(path) : std::nullopt;
+    return info ? std::optional(tensor_type(*info)) : std::nullopt;
+  };
+  const SymbolicShapes inside(*graph, std::move(inputs), sources);
+  if (!inside.refused().empty()) return std::nullopt;
+  CalledShapes called{graph, Shapes(*graph), std::move(below)};
+  for (const Node& node : graph->nodes()) add_tensors(inside[node], called.shapes[node].tensors);
+  return called;
+}
+
+}  // namespace fx
