@@ -53,11 +53,12 @@ constexpr std::array kTypes = {at::kByte,         at::kChar,          at::kShort
                                at::kLong,         at::kHalf,          at::kFloat, at::kDouble,
                                at::kComplexFloat, at::kComplexDouble, at::kBool,  at::kBFloat16};
 
-TypeSet try_types(const Trial& trial) {
+/// `batches`: how many images of numbers; of none, some kernels look at no type.
+TypeSet try_types(const Trial& trial, std::initializer_list<std::int64_t> batches) {
   const at::NoGradGuard no_grad;
   TypeSet types;
   for (const at::ScalarType type : kTypes) {
-    for (const std::int64_t batch : {1, 0}) {  // some look at no type where there are no numbers
+    for (const std::int64_t batch : batches) {
       try {
         if (trial.call(at::ones({batch, 2, 2}, type)).scalar_type() == type) types.add(to_dtype(type));
       } catch (const std::exception&) {
@@ -80,7 +81,16 @@ bool has_kernel_types(std::string_view packet) { return trial_of(packet) != null
 TypeSet kernel_types(std::string_view packet) {
   static const std::array<TypeSet, kTrials.size()> kKnown = [] {
     std::array<TypeSet, kTrials.size()> known;
-    std::ranges::transform(kTrials, known.begin(), try_types);
+    std::ranges::transform(kTrials, known.begin(), [](const Trial& trial) { return try_types(trial, {1}); });
+    return known;
+  }();
+  return kKnown[static_cast<std::size_t>(trial_of(packet) - kTrials.data())];
+}
+
+TypeSet result_types(std::string_view packet) {
+  static const std::array<TypeSet, kTrials.size()> kKnown = [] {
+    std::array<TypeSet, kTrials.size()> known;
+    std::ranges::transform(kTrials, known.begin(), [](const Trial& trial) { return try_types(trial, {1, 0}); });
     return known;
   }();
   return kKnown[static_cast<std::size_t>(trial_of(packet) - kTrials.data())];

@@ -37,6 +37,9 @@ class TypeSet {
 
 /// True for the packets of which kernel_types() knows something: `aten::gelu`.
 bool has_kernel_types(std::string_view packet);
+/// The types that its result may have: those, and others where there are no numbers, of which some kernels look at no
+/// type. Of has_kernel_types() only.
+TypeSet result_types(std::string_view packet);
 /// The types that the operator computes with and returns; it throws for all others. Of has_kernel_types() only.
 TypeSet kernel_types(std::string_view packet);
 

@@ -63,7 +63,7 @@ bool add_sources(const Node& node, std::vector<const Node*>& open, TypeSet& type
   const Call call = call_of(node);
   if (call.args().empty() || names_dtype(call)) return false;
   const std::string_view packet = packet_of(operator_name(call.schema()).view());
-  if (has_kernel_types(packet)) types = kernel_types(packet);
+  if (has_kernel_types(packet)) types = result_types(packet);
   if (has_kernel_types(packet)) return true;
   const Node* first = call.args()[0].node_or_null();
   if (!first) return false;

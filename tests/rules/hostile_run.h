@@ -56,7 +56,7 @@ class HostileRun {
 
   Quiet quiet_;
   std::uint64_t programs_, first_;
-  std::uint64_t changed_ = 0, wrong_ = 0;
+  std::uint64_t changed_ = 0, wrong_ = 0, unsteady_ = 0;
   std::map<std::string, Kind> kinds_;
 };
 
