@@ -19,8 +19,6 @@ namespace fx::pt2 {
 namespace {
 
 using Number = std::int64_t;
-using Kind = ValueShape::Kind;
-using AbstractValues = NodeMap<AbstractValue>;
 
 /// What rows and calls made alone say of all values, in the graphs that the program calls too.
 class Inference {
@@ -173,6 +171,8 @@ class Combiner {
   }
 
  private:
+  using Kind = ValueShape::Kind;
+
   ValueShape combine(const Node& node, const Observed& seen, const AbstractValue& inferred) {
     ValueShape shape;
     shape.kind = seen.kind;
@@ -207,7 +207,6 @@ class Combiner {
 
   // Numbers that data decide, or that are made of such.
   bool is_of_data(const Node& node, const ValueShape& shape) const {
-    using Kind = ValueShape::Kind;
     if (shape.kind == Kind::integer) return pt2::is_of_data(shape.integer.expr) || !data_.symbol_of(node).empty();
     if (shape.kind != Kind::floating && shape.kind != Kind::boolean) return false;
     if (data_.find(node)) return true;
