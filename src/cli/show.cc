@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include <fxgraph/analysis/operator_counts.h>
 #include <fxgraph/cli/commands.h>
 #include <fxgraph/cli/options.h>
 #include <fxgraph/codegen/code.h>
+#include <fxgraph/text/operator_counts.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/text/size_report.h>
 

@@ -212,7 +212,7 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
       const auto value_of = [&](const Node& node) -> const AbstractValue& { return call.values[node]; };
       return fit_call(module, call.node, value_of, at, ranges);
     };
-    return fx::SymbolicShapes(graph, {}, sources);
+    return SymbolicShapes(graph, {}, sources);
   });
   Symbols numbers;
   for (std::size_t i = 0; i < tensors.size(); ++i) {

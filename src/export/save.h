@@ -33,7 +33,7 @@ struct DynamicSize {
 /// Which sizes of the inputs may vary, beside those that SaveExportedOptions::dynamic names.
 enum class ExportedSizes : std::uint8_t {
   noted,  ///< those that the archive or the trace left free from which the program came
-  found,  ///< and those of other inputs at which the program is seen to run
+  found,  ///< and all that the program's operators and assertions leave open
   fixed,  ///< none
 };
 

@@ -42,15 +42,15 @@ class Inference {
   }
 
   /// Of `graph`, whose placeholders have these values.
-  fx::SymbolicShapes infer(const Graph& graph, std::vector<AbstractValue> inputs) {
+  SymbolicShapes infer(const Graph& graph, std::vector<AbstractValue> inputs) {
     ShapeSources sources = shape_sources(module_);
     sources.ranges = ranges_;
     sources.refine = [this](const Node& node, AbstractValue value) { return refined(node, std::move(value)); };
     sources.other = [this](const UndecidedCall& call) { return undecided(call); };
-    return fx::SymbolicShapes(graph, std::move(inputs), sources);
+    return SymbolicShapes(graph, std::move(inputs), sources);
   }
 
-  std::map<const Graph*, fx::SymbolicShapes> nested;  // looked up, not gone through
+  std::map<const Graph*, SymbolicShapes> nested;  // looked up, not gone through
 
  private:
   AbstractValue refined(const Node& node, AbstractValue value) const {
@@ -108,7 +108,7 @@ class Inference {
     AbstractValue result;
     for (const Graph* graph : graphs) {
       std::vector<AbstractValue> inputs = taken(*graph, operands);
-      const fx::SymbolicShapes& values = nested.insert_or_assign(graph, infer(*graph, std::move(inputs))).first->second;
+      const SymbolicShapes& values = nested.insert_or_assign(graph, infer(*graph, std::move(inputs))).first->second;
       const Node* output = graph->output_node();
       const AbstractValue& made = output ? values[*output] : AbstractValue();
       result = graph == graphs[0] || call.node.target() == "higher_order::while_loop" ? made : alike(result, made);
@@ -158,7 +158,7 @@ class Combiner {
       : data_(data), example_(example), unfit_(unfit) {}
 
   /// Of all nodes of a graph.
-  ValueShapes combine(const Graph& graph, const NodeMap<Observed>& seen, const fx::SymbolicShapes* inferred) {
+  ValueShapes combine(const Graph& graph, const NodeMap<Observed>& seen, const SymbolicShapes* inferred) {
     ValueShapes shapes(graph);
     known_ = &shapes;
     for (const Node& node : graph.nodes()) {
@@ -328,12 +328,12 @@ ProgramValues find_values(GraphModule& module, const Graph& graph, const Symbols
   SizeRanges ranges = ranges_of_sizes;
   ObservedRun seen = observe(module, graph, inputs, example, ranges);
   Inference inference(module, graph, seen, inputs, example, ranges);
-  const fx::SymbolicShapes inferred = inference.infer(graph, {});
+  const SymbolicShapes inferred = inference.infer(graph, {});
   Combiner combiner(seen.data, example, unfit);
   ProgramValues values{combiner.combine(graph, seen.values, &inferred)};
   for (const auto& [nested, of_nested] : seen.nested) {
     const auto known = inference.nested.find(nested);
-    const fx::SymbolicShapes* of = known == inference.nested.end() ? nullptr : &known->second;
+    const SymbolicShapes* of = known == inference.nested.end() ? nullptr : &known->second;
     values.nested.emplace(nested, combiner.combine(*nested, of_nested, of));
   }
   values.data = std::move(seen.data);

@@ -9,7 +9,6 @@
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/analysis/legalize.h>
 #include <fxgraph/analysis/liveness.h>
-#include <fxgraph/analysis/operator_counts.h>
 #include <fxgraph/analysis/use_def.h>
 #include <fxgraph/analysis/view.h>
 #include <fxgraph/codegen/python.h>
@@ -30,6 +29,7 @@
 #include <fxgraph/rewriter/pass_manager.h>
 #include <fxgraph/rewriter/replace_pattern.h>
 #include <fxgraph/text/dot.h>
+#include <fxgraph/text/operator_counts.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 

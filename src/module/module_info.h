@@ -10,10 +10,10 @@
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/analysis/legalize.h>
 #include <fxgraph/analysis/liveness.h>
-#include <fxgraph/analysis/operator_counts.h>
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/effects/module_info.h>
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/text/operator_counts.h>
 
 namespace fx {
 

@@ -168,8 +168,10 @@ Answer SizeFacts::holds(const SizeCondition& condition) const {
     case SizeRelation::more: return is_at_least_zero(left - right - 1);
     case SizeRelation::less: return is_at_least_zero(right - left - 1);
     case SizeRelation::multiple: return is_zero(floor_mod(left, right));
-    case SizeRelation::holds:
-      return left.is_integer() ? (left.value() != 0 ? Answer::yes : Answer::no) : Answer::unknown;
+    case SizeRelation::holds: {
+      const std::optional<std::int64_t> value = left.evaluate({});
+      return value ? (*value != 0 ? Answer::yes : Answer::no) : Answer::unknown;
+    }
   }
   return Answer::unknown;
 }

@@ -108,9 +108,22 @@ struct Infix {
   std::string_view name, between;
   int precedence;
 };
-constexpr Infix kInfixes[] = {{"Add", " + ", 1},     {"Mul", "*", 2},          {"FloorDiv", "//", 2},
-                              {"CleanDiv", "//", 2}, {"Mod", "%", 2},          {"PythonMod", "%", 2},
-                              {"Pow", "**", 3},      {"PowByNatural", "**", 3}};
+constexpr Infix kInfixes[] = {{"Or", " or ", 1},
+                              {"And", " and ", 2},
+                              {"Equality", " == ", 3},
+                              {"Unequality", " != ", 3},
+                              {"GreaterThan", " >= ", 3},
+                              {"LessThan", " <= ", 3},
+                              {"StrictGreaterThan", " > ", 3},
+                              {"StrictLessThan", " < ", 3},
+                              {"Add", " + ", 4},
+                              {"Mul", "*", 5},
+                              {"FloorDiv", "//", 5},
+                              {"CleanDiv", "//", 5},
+                              {"Mod", "%", 5},
+                              {"PythonMod", "%", 5},
+                              {"Pow", "**", 6},
+                              {"PowByNatural", "**", 6}};
 
 void append(std::string& out, const SizeExpr& expr, int outer) {
   if (expr.is_integer()) {
@@ -123,7 +136,7 @@ void append(std::string& out, const SizeExpr& expr, int outer) {
   if (expr.operands().empty()) return;
   const int precedence = infix ? function->precedence : 0;
   if (!infix || precedence <= outer) out += '(';
-  const bool is_sum = infix && function->precedence == 1;
+  const bool is_sum = infix && expr.name() == "Add";
   const bool negates = infix && expr.name() == "Mul" && expr.operands()[0] == SizeExpr(-1);
   if (negates) out += '-';
   std::vector<std::string> parts;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include <fxgraph/analysis/operator_counts.h>
 #include <fxgraph/analysis/schedule.h>
+#include <fxgraph/text/operator_counts.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/error_of.h"

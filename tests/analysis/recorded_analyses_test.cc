@@ -12,13 +12,13 @@
 #include <fxgraph/analysis/liveness.h>
 #include <fxgraph/analysis/memory_plan.h>
 #include <fxgraph/analysis/no_ops.h>
-#include <fxgraph/analysis/operator_counts.h>
 #include <fxgraph/analysis/order_edges.h>
 #include <fxgraph/analysis/regions.h>
 #include <fxgraph/analysis/schedule.h>
 #include <fxgraph/analysis/use_def.h>
 #include <fxgraph/ir/subgraph.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/text/operator_counts.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/any_operators.h"
 #include "tests/support/error_of.h"

@@ -212,17 +212,30 @@ bool SizeCall::decide(const SizeCondition& condition) const {
   return answer == Answer::yes;
 }
 
+void SizeCall::require_any(std::initializer_list<SizeCondition> conditions) {
+  Sizes open;
+  const SizeCondition* last = nullptr;
+  for (const SizeCondition& each : conditions) {
+    const Answer known = answer(each);
+    if (known == Answer::yes) return;
+    if (known == Answer::no) continue;
+    last = &each;
+    open.push_back(SizeExpr::call(each.relation == SizeRelation::equal ? "Equality" : "GreaterThan",
+                                  {facts_.simplified(each.left), facts_.simplified(each.right)}));
+  }
+  if (!last) refuse(conditions.begin()->str());
+  if (open.size() == 1) return require(*last);
+  conditions_.push_back({SizeRelation::holds, SizeExpr::call("Or", std::move(open)), SizeExpr()});
+}
+
 // Where one is 1 the other, and where both are equal that; neither is assumed.
 SizeExpr SizeCall::broadcast(const SizeExpr& a, const SizeExpr& b) {
   if (answer({SizeRelation::equal, a, b}) == Answer::yes || is_certainly(b, 1)) return a;
   if (is_certainly(a, 1)) return b;
   const Answer a_is_one = answer({SizeRelation::equal, a, 1}), b_is_one = answer({SizeRelation::equal, b, 1});
-  if (a_is_one == Answer::no && b_is_one == Answer::no) {
-    require_equal(a, b);
-    return facts_.simplified(a);
-  }
-  if (a_is_one == Answer::no) return a;  // and b is a or 1, or the operator refuses
-  if (b_is_one == Answer::no) return b;
+  require_any({{SizeRelation::equal, a, b}, {SizeRelation::equal, a, 1}, {SizeRelation::equal, b, 1}});
+  if (a_is_one == Answer::no) return facts_.simplified(a);
+  if (b_is_one == Answer::no) return facts_.simplified(b);
   const SizeRange x = facts_.range(a), y = facts_.range(b);
   return fresh({std::min(x.min.value_or(0), y.min.value_or(0)), std::nullopt});
 }
@@ -241,7 +254,11 @@ void SizeCall::require_expands(const Sizes& x, const Sizes& to) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (!is_certainly(x[i], 1)) {
       const Answer one = answer({SizeRelation::equal, x[i], 1});
-      if (one == Answer::no || x[i].is_integer()) require_equal(x[i], to[more + i]);
+      if (one == Answer::no || x[i].is_integer()) {
+        require_equal(x[i], to[more + i]);
+      } else if (answer({SizeRelation::equal, x[i], to[more + i]}) != Answer::yes) {
+        require_any({{SizeRelation::equal, x[i], to[more + i]}, {SizeRelation::equal, x[i], 1}});
+      }
     }
   }
 }

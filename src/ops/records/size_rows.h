@@ -61,6 +61,8 @@ class SizeCall {
   // ── Deciding ────────────────────────────────────────────────────────────────────────────────────────────────────
   /// The operator refuses where it does not hold.
   void require(const SizeCondition& condition);
+  /// One of them, each an equality or what a size is at least.
+  void require_any(std::initializer_list<SizeCondition> conditions);
   void require_equal(const SizeExpr& a, const SizeExpr& b) { require({SizeRelation::equal, a, b}); }
   void require_at_least(const SizeExpr& a, const SizeExpr& b) { require({SizeRelation::at_least, a, b}); }
   void require(bool condition, const char* what) const {

@@ -275,6 +275,7 @@ void roll(SizeCall& c) {
   const Sizes shifts = c.numbers("shifts");
   c.require(!shifts.empty(), "at least one shift");
   c.require(dims.size() == shifts.size() || (dims.empty() && shifts.size() == 1), "a shift for each dimension");
+  c.require(dims.empty() || !c.self().sizes.empty(), "dimensions to roll");
   for (const std::int64_t each : dims) c.dim(each, c.self().sizes.size());
   same(c);
 }

@@ -43,12 +43,13 @@ std::optional<Sizes> view_strides(const TensorType& of, const Sizes& sizes) {
 /// The same elements in these sizes: as a view where that is one, and where none is, as a copy in order or not at all.
 void give_view(SizeCall& c, const TensorType& self, Sizes sizes, bool copies) {
   TensorType made = like(self, std::move(sizes));
-  if (self.strides && are_numbers(self.sizes) && are_numbers(*self.strides) && are_numbers(made.sizes)) {
+  const bool is_decided =
+      self.strides && are_numbers(self.sizes) && are_numbers(*self.strides) && are_numbers(made.sizes);
+  if (is_decided) {
     made.strides = view_strides(self, made.sizes);
     c.require(made.strides || copies, "strides of which a view can be made");
   }
-  if (!made.strides && (self.is_contiguous() || (copies && are_numbers(self.sizes))))
-    made.strides = contiguous_strides(made.sizes);
+  if (!made.strides && (self.is_contiguous() || (copies && is_decided))) made.strides = contiguous_strides(made.sizes);
   c.give(AbstractValue(std::move(made)));
 }
 
@@ -214,6 +215,8 @@ void expand_to(SizeCall& c, const TensorType& self, Sizes sizes) {
     }
     const Answer was_one = c.answer({SizeRelation::equal, had, 1});
     if (was_one == Answer::no) c.require_equal(had, sizes[i]);
+    if (was_one == Answer::unknown)
+      c.require_any({{SizeRelation::equal, had, sizes[i]}, {SizeRelation::equal, had, 1}});
     if (was_one != Answer::yes) strides.reset();
     if (strides) (*strides)[i] = 0;
   }

@@ -66,6 +66,16 @@ void give_image(SizeCall& c, const Convolution& conv, const SizeExpr& channels, 
   c.give(std::move(sizes), conv.input.dtype);
 }
 
+/// An image without rows is taken where there is none at all, or it has no channels.
+void require_images(SizeCall& c, const Convolution& conv) {
+  const SizeExpr batch = conv.input.sizes.size() > conv.count + 1 ? conv.input.sizes[0] : SizeExpr(1);
+  for (std::size_t i = 0; i < conv.count; ++i) {
+    c.require_any({{SizeRelation::at_least, conv.size(i), 1},
+                   {SizeRelation::equal, batch, 0},
+                   {SizeRelation::equal, conv.channels(), 0}});
+  }
+}
+
 void convolve(SizeCall& c, const Sizes& padding) {
   const Convolution conv = read(c);
   c.require_equal(conv.channels(), conv.weight.sizes[1] * conv.groups);
@@ -79,6 +89,7 @@ void convolve(SizeCall& c, const Sizes& padding) {
     c.require_at_least(room, 0);
     image.push_back(floor_div(room, conv.stride[i]) + 1);
   }
+  require_images(c, conv);
   give_image(c, conv, conv.weight.sizes[0], image);
 }
 
@@ -99,6 +110,7 @@ void convolve_transposed(SizeCall& c, const Sizes& padding) {
     c.require_at_least(size, 1);
     image.push_back(size);
   }
+  require_images(c, conv);
   give_image(c, conv, channels, image);
 }
 
@@ -109,6 +121,7 @@ void convolution(SizeCall& c) {
   if (const Argument* words = c.argument("padding").literal(); words && words->is_string()) {
     if (words->as_string() == "valid") return convolve(c, Sizes(window_rank(c), 0));
     const Convolution conv = read(c);
+    require_images(c, conv);
     c.require(words->as_string() == "same", "a padding of 'same' or 'valid'");
     for (const SizeExpr& each : conv.stride) c.require_equal(each, 1);
     c.require_equal(conv.channels(), conv.weight.sizes[1] * conv.groups);

@@ -1,4 +1,4 @@
-#include <fxgraph/analysis/operator_counts.h>
+#include <fxgraph/text/operator_counts.h>
 
 #include <algorithm>
 #include <map>

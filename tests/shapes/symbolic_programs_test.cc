@@ -1,0 +1,251 @@
+// Programs of fifty drawn operators on two inputs whose sizes are symbols: what is said of every value is what LibTorch
+// makes of it at drawn sizes, and what a program asks of its sizes is what LibTorch refuses others for.
+//
+// FXGRAPH_SYMBOLIC_PROGRAMS=N draws as many. What is not drawn: operators that write, draw random numbers or give
+// several tensors, more than four dimensions, quantized and complex tensors, sizes that data decide.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/ops/call.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/text/print.h>
+#include "tests/support/night.h"
+
+namespace fx::symbolic_programs_test {
+
+constexpr std::size_t kCalls = 50;
+constexpr int kSizes = 20;  // at which each is run
+constexpr std::int64_t kMostElements = 1 << 16;
+const std::vector<std::string> kSymbols = {"a", "b", "c", "d"};
+
+class Drawer {
+ public:
+  explicit Drawer(std::uint64_t seed) : random_(seed) {
+    const std::int64_t least = below(3);
+    for (const std::string& symbol : kSymbols) ranges_[symbol] = {least, std::nullopt};
+    const auto symbol = [&] { return SizeExpr::symbol(kSymbols[below(kSymbols.size())]); };
+    for (int i = 0; i < 2; ++i) {
+      TensorType type{below(4) ? DType::float32 : below(2) ? DType::int64 : DType::boolean, {}, {}};
+      for (std::size_t rank = 1 + below(4); rank > 0; --rank)
+        type.sizes.push_back(below(4) ? symbol() : SizeExpr(static_cast<std::int64_t>(1 + below(4))));
+      type.strides = contiguous_strides(type.sizes);
+      inputs_.push_back(type);
+      graph_.placeholder(i == 0 ? "x" : "y");
+    }
+  }
+
+  Graph make() {
+    std::size_t calls = 0;
+    for (int tries = 0; tries < 2000 && calls < kCalls; ++tries) {
+      Node* made = draw();
+      if (!made) continue;
+      if (accepted(*made)) {
+        ++calls;
+        if (shapes_->operator[](*made).tensor()) tensors_.push_back(made);
+      } else {
+        graph_.erase_node(*made);
+      }
+    }
+    graph_.output(Argument::list(std::vector<Argument>(tensors_.begin(), tensors_.end())));
+    return std::move(graph_);
+  }
+
+  const std::vector<AbstractValue>& inputs() const { return inputs_; }
+  const SizeRanges& ranges() const { return ranges_; }
+
+ private:
+  template <typename Number>
+  std::size_t below(Number end) {
+    return static_cast<std::size_t>(random_() % static_cast<std::uint64_t>(end));
+  }
+
+  /// Known, without asking more of sizes, or now and then with.
+  bool accepted(const Node& made) {
+    SymbolicShapes now(graph_, inputs_, {.ranges = ranges_});
+    const std::size_t before = shapes_ ? shapes_->conditions().size() : 0;
+    const AbstractValue& value = now[made];
+    const bool is_tensor = value.tensor() && value.tensor()->sizes.size() <= 4;
+    const bool is_number = value.number() != nullptr;
+    if (!now.refused().empty() || !(is_tensor || is_number) || now.conditions().size() > before + below(8) / 7)
+      return false;
+    shapes_ = std::make_unique<SymbolicShapes>(std::move(now));
+    return true;
+  }
+
+  Node& any() {
+    const std::vector<Node*> placeholders = graph_.placeholders();
+    const std::size_t at = below(tensors_.size() + 2);
+    return at < 2 ? *placeholders[at] : *tensors_[at - 2];
+  }
+  std::int64_t dim() { return static_cast<std::int64_t>(below(6)) - 3; }
+  Argument number(std::int64_t least, std::int64_t most) {
+    return Argument(least + static_cast<std::int64_t>(below(most - least + 1)));
+  }
+  Argument pair(std::int64_t least, std::int64_t most) {
+    return Argument::list({number(least, most), number(least, most)});
+  }
+
+  Node* draw() {
+    const auto call = [&](const char* target, std::vector<Argument> args) {
+      return &graph_.call_function(std::string("aten::") + target, std::move(args));
+    };
+    Node& x = any();
+    switch (below(44)) {
+      case 0: return call("relu", {x});
+      case 1: return call("neg", {x});
+      case 2: return call("exp", {x});
+      case 3: return call("add.Tensor", {x, any()});
+      case 4: return call("mul.Tensor", {x, any()});
+      case 5: return call("sub.Scalar", {x, 2});
+      case 6: return call("div.Tensor", {x, any()});
+      case 7: return call("eq.Tensor", {x, any()});
+      case 8: return call("matmul", {x, any()});
+      case 9: return call("mm", {x, any()});
+      case 10: return call("bmm", {x, any()});
+      case 11: return call("transpose.int", {x, dim(), dim()});
+      case 12: return call("permute", {x, Argument::list({1, 0})});
+      case 13: return call("permute", {x, Argument::list({2, 0, 1})});
+      case 14: return call("reshape", {x, Argument::list({-1})});
+      case 15: return call("reshape", {x, Argument::list({-1, number(1, 3)})});
+      case 16: return call("flatten.using_ints", {x, dim(), dim()});
+      case 17: return call("unsqueeze", {x, dim()});
+      case 18: return call("squeeze.dim", {x, dim()});
+      case 19: return call("cat", {Argument::list({x, any()}), dim()});
+      case 20: return call("stack", {Argument::list({x, any()}), dim()});
+      case 21: return call("slice.Tensor", {x, dim(), number(0, 2), number(-2, 9), number(1, 3)});
+      case 22: return call("select.int", {x, dim(), number(-1, 1)});
+      case 23: return call("sum.dim_IntList", {x, Argument::list({dim()}), below(2) == 1});
+      case 24: return call("mean.dim", {x, Argument::list({dim()}), below(2) == 1});
+      case 25: return call("softmax.int", {x, dim()});
+      case 26: return call("cumsum", {x, dim()});
+      case 27: return call("argmax", {x, dim(), below(2) == 1});
+      case 28: return call("constant_pad_nd", {x, pair(-1, 2), 0});
+      case 29: return call("repeat", {x, Argument::list({2, 1, number(0, 3)})});
+      case 30: return call("roll", {x, Argument::list({1}), Argument::list({dim()})});
+      case 31: return call("flip", {x, Argument::list({dim()})});
+      case 32: return call("triu", {x, number(-1, 1)});
+      case 33: return call("diagonal", {x, number(-1, 1), 0, 1});
+      case 34: return call("where.self", {x, any(), any()});
+      case 35: return call("max_pool2d", {x, pair(1, 3), pair(1, 2), pair(0, 1)});
+      case 36: return call("avg_pool2d", {x, pair(1, 3), pair(1, 2)});
+      case 37: return call("upsample_nearest2d.vec", {x, Argument(), Argument::list({2.0, 2.0})});
+      case 38: return call("to.dtype", {x, below(2) ? DType::float32 : DType::int64});
+      case 39: return call("linear", {x, any()});
+      case 40: return call("conv2d", {x, any(), Argument(), pair(1, 2), pair(0, 1)});
+      case 41: return call("expand_as", {x, any()});
+      case 42: return call("contiguous", {x});
+      default: return call("unfold", {x, dim(), number(1, 3), number(1, 2)});
+    }
+  }
+
+  std::mt19937_64 random_;
+  SizeRanges ranges_;
+  Graph graph_;
+  std::vector<AbstractValue> inputs_;
+  std::vector<Node*> tensors_;
+  std::unique_ptr<SymbolicShapes> shapes_;
+};
+
+using Sizes = std::map<std::string, std::int64_t>;
+
+/// What is asked, where, and the sizes.
+std::string asked_text(const SymbolicShapes& said, const Sizes& at) {
+  std::string text;
+  for (const auto& [symbol, value] : at) text += symbol + " = " + std::to_string(value) + ", ";
+  for (const SymbolicShapes::Asked& each : said.conditions())
+    text += "\n%" + each.node->name() + ": " + each.condition.str();
+  return text + "\n";
+}
+
+std::int64_t value_of(const SizeExpr& expr, const Sizes& at) { return expr.evaluate(at).value_or(-1); }
+
+/// Nothing is known of a condition on a size that broadcasting leaves open.
+Answer holds(const SizeCondition& condition, const Sizes& at) {
+  const auto value = [&](const SizeExpr& symbol) {
+    const auto known = at.find(symbol.name());
+    return known == at.end() ? symbol : SizeExpr(known->second);
+  };
+  return SizeFacts().holds({condition.relation, condition.left.substituted(value), condition.right.substituted(value)});
+}
+
+/// Empty when what is said is what LibTorch makes.
+std::string differs(const TensorType& said, const TensorInfo& made, const Sizes& at) {
+  std::string text;
+  if (said.dtype != made.dtype || said.sizes.size() != made.sizes.size()) return "another type or rank";
+  for (std::size_t i = 0; i < made.sizes.size(); ++i) {
+    if (value_of(said.sizes[i], at) != made.sizes[i]) text += "size " + std::to_string(i) + " ";
+    const bool counts = made.sizes[i] > 1 && made.numel() > 0;
+    if (said.strides && counts && value_of((*said.strides)[i], at) != made.strides[i])
+      text += "stride " + std::to_string(i) + " ";
+  }
+  return text;
+}
+
+TEST(SymbolicPrograms, AreWhatLibTorchMakesOfThem) {
+  const char* asked = std::getenv("FXGRAPH_SYMBOLIC_PROGRAMS");
+  const std::uint64_t programs = asked ? std::strtoull(asked, nullptr, 10) : testing::by_night(150);
+  const at::NoGradGuard no_grad;
+  std::size_t runs = 0, refused = 0, with_conditions = 0;
+  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
+    Drawer drawer(seed);
+    GraphModule module(drawer.make());
+    const Graph& graph = module.graph();
+    const SymbolicShapes said = propagate_shapes(module, drawer.inputs(), drawer.ranges());
+    ASSERT_TRUE(said.unknown().empty()) << "seed " << seed << " " << said.unknown().front().why;
+    with_conditions += !said.conditions().empty();
+    std::mt19937_64 random(seed);
+    for (int i = 0; i < kSizes; ++i) {
+      Sizes at;
+      const std::int64_t spread = i % 4 == 0 ? 2 : 7;
+      for (const std::string& symbol : kSymbols)
+        at[symbol] = *drawer.ranges().at(symbol).min + static_cast<std::int64_t>(random() % spread);
+      // A size that broadcasting leaves open has no value here.
+      const auto is_open = [&](const SizeExpr& size) { return !size.evaluate(at); };
+      std::vector<c10::IValue> inputs;
+      std::int64_t most = 0;
+      for (const AbstractValue& input : drawer.inputs()) {
+        std::vector<std::int64_t> sizes;
+        for (const SizeExpr& size : input.tensor()->sizes) sizes.push_back(value_of(size, at));
+        inputs.emplace_back(at::ones(sizes, to_scalar_type(input.tensor()->dtype)));
+      }
+      for (const Node& node : graph.nodes()) {
+        if (const TensorType* type = said[node].tensor(); type && !is_open(type->numel()))
+          most = std::max(most, value_of(type->numel(), at));
+      }
+      if (most > kMostElements) continue;
+      const auto is = [&](Answer answer) {
+        return [&, answer](const SymbolicShapes::Asked& each) { return holds(each.condition, at) == answer; };
+      };
+      const auto broken = std::ranges::find_if(said.conditions(), is(Answer::no));
+      try {
+        const Shapes shapes = propagate_shapes(module, inputs);
+        ++runs;
+        ASSERT_TRUE(broken == said.conditions().end())
+            << "seed " << seed << ": LibTorch takes what " << *broken->node
+            << " is said to refuse: " << broken->condition << print_graph(graph);
+        for (const Node& node : graph.nodes()) {
+          const TensorType* type = said[node].tensor();
+          if (!type || node.is(Op::output) || std::ranges::any_of(type->sizes, is_open)) continue;
+          const std::string why = differs(*type, *shapes[node].tensor(), at);
+          ASSERT_EQ(why, "") << "seed " << seed << ": " << node << ": " << type->str() << " and LibTorch "
+                             << to_string(*shapes[node].tensor()) << print_graph(graph);
+        }
+      } catch (const std::exception& error) {
+        ++refused;
+        ASSERT_TRUE(broken != said.conditions().end() || std::ranges::any_of(said.conditions(), is(Answer::unknown)))
+            << "seed " << seed << ": LibTorch refuses what nothing is said of: " << error.what() << "\n"
+            << asked_text(said, at) << print_graph(graph);
+      }
+    }
+  }
+  std::cout << programs << " programs, " << with_conditions << " ask something of sizes; " << runs << " runs, and "
+            << refused << " refused\n";
+  EXPECT_GT(runs, programs * 5);
+}
+
+}  // namespace fx::symbolic_programs_test
