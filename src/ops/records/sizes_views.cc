@@ -73,10 +73,10 @@ void view_as(SizeCall& c) {
 // (self, start_dim, end_dim)
 void flatten(SizeCall& c) {
   const TensorType& self = c.self();
-  if (self.sizes.empty()) return give_view(c, self, {1}, true);
   const bool all = c.schema().index_of(Symbol("start_dim")) < 0;  // ravel
   const std::size_t first = all ? 0 : c.dim("start_dim", self.sizes.size());
   const std::size_t last = all ? self.sizes.size() - 1 : c.dim("end_dim", self.sizes.size());
+  if (self.sizes.empty()) return give_view(c, self, {1}, true);
   c.require(first <= last, "a first dimension before the last");
   Sizes sizes;
   for (std::size_t i = 0; i < self.sizes.size(); ++i) {
