@@ -5,12 +5,6 @@
 
 namespace fx::pt2 {
 
-SizeExpr product(const SizeExpr& left, const SizeExpr& right) {
-  if (left.is_integer() && right.is_integer()) return SizeExpr::integer(left.value() * right.value());
-  if (left == SizeExpr::integer(1)) return right;
-  return right == SizeExpr::integer(1) ? left : SizeExpr::call("Mul", {left, right});
-}
-
 void set_strides(TensorMeta& meta) {
   const std::size_t rank = meta.sizes.size();
   std::vector<std::size_t> order(rank);
@@ -35,7 +29,7 @@ void set_strides(TensorMeta& meta) {
   std::int64_t example = 1;
   for (const std::size_t dim : order) {
     meta.strides[dim] = {stride, example};
-    stride = product(stride, meta.sizes[dim].expr);
+    stride = stride * meta.sizes[dim].expr;
     example *= meta.sizes[dim].example;
   }
 }

@@ -8,9 +8,6 @@
 
 namespace fx::pt2 {
 
-/// The simplest expression of left * right.
-SizeExpr product(const SizeExpr& left, const SizeExpr& right);
-
 /// The strides of a tensor whose sizes vary: from the smallest on, each is the product of the sizes before it, as it is
 /// in the example. A tensor with gaps or overlaps becomes contiguous.
 void set_strides(TensorMeta& meta);
