@@ -89,12 +89,12 @@ class OpenSizesFinder {
       if (fixed_.size() == before) fix_all();
       return fixed_.size() > before;
     }
-    for (const SymbolicShapes::Asked& asked : shapes.conditions()) fit(asked.condition);
+    for (const SymbolicShapes::Asked& asked : shapes.conditions()) fit(asked.condition, shapes.facts());
     return fixed_.size() > before;
   }
 
-  /// Fixes the sizes of which the condition cannot be said otherwise.
-  void fit(const SizeCondition& condition) {
+  /// Fixes the sizes of which the condition cannot be said otherwise: an equality that replaces no symbol, say.
+  void fit(const SizeCondition& condition, const SizeFacts& facts) {
     std::set<std::string> asked = symbols_in(condition.left);
     asked.merge(symbols_in(condition.right));
     std::erase_if(asked, [&](const std::string& symbol) { return !example_.contains(symbol); });
@@ -106,7 +106,25 @@ class OpenSizesFinder {
         SizeFacts().holds({condition.relation, condition.left.substituted(value), condition.right.substituted(value)});
     if (at_example == Answer::no) return fix_small(asked);
     if (condition.relation == SizeRelation::multiple) return fit_step(condition, asked);
-    if (condition.relation == SizeRelation::holds) fixed_.merge(asked);
+    const bool is_equality = condition.relation == SizeRelation::equal;
+    if (condition.relation == SizeRelation::holds || (is_equality && !holds_elsewhere(condition, facts)))
+      fixed_.merge(asked);
+  }
+
+  /// Whether what is tied already makes both sides equal: products are told apart by their values at other sizes.
+  bool holds_elsewhere(const SizeCondition& condition, const SizeFacts& facts) const {
+    if (facts.holds(condition) == Answer::yes) return true;
+    const SizeExpr difference = facts.simplified(condition.left) - facts.simplified(condition.right);
+    for (const std::int64_t more : {1, 2, 5}) {
+      std::map<std::string, std::int64_t> at;
+      std::int64_t prime = 3;
+      difference.for_each_symbol([&](const std::string& symbol) {
+        const auto known = example_.find(symbol);
+        if (at.emplace(symbol, (known == example_.end() ? 2 : known->second) + more * prime).second) prime += 4;
+      });
+      if (difference.evaluate(at).value_or(0) != 0) return false;
+    }
+    return true;
   }
 
   /// Those that are less than two in the example; all where none is.

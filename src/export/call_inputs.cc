@@ -261,7 +261,8 @@ void CallInputs::keep_what_runs(GraphModule& module, const Graph& graph) {
   };
   std::set<std::string> all, wrong;
   for (const auto& [symbol, value] : symbols_) all.insert(symbol);
-  if (all.empty() || runs(changed(all)) || !runs(symbols_)) return;
+  if (all.empty() || runs(changed(all))) return;
+  if (!runs(symbols_)) return fix(all);
   for (const std::string& symbol : all) {
     if (!runs(changed({symbol}))) wrong.insert(symbol);
   }

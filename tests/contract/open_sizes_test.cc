@@ -52,6 +52,13 @@ TEST(OpenSizes, HaveTheStepsThatAreAsked) {
   EXPECT_EQ(open(ATEN("r", "view.default", "(%x, [-1, 8])"), {{4, 6}}), "[4, 6]");  // neither alone
 }
 
+TEST(OpenSizes, AreFixedWhereAnEqualityReplacesNone) {
+  const char* dot =
+      ATEN("z", "zeros.default", "([6])") ATEN("f", "flatten.using_ints", "(%x,)") ATEN("r", "dot.default", "(%f, %z)");
+  EXPECT_EQ(open(dot, {{2, 3}}), "[2, 3]");
+  EXPECT_EQ(open(dot, {{1, 6}}), "[1, 6]");
+}
+
 TEST(OpenSizes, AreWhatAssertionsSay) {
   const char* checks = ATEN("a", "size.int", "(%x, 0)") ATEN("b", "size.int", "(%y, 0)")
                            "%d = call_function[target=operator.mul](args = (%a, 2))\n"

@@ -236,7 +236,8 @@ TEST(SymbolicPrograms, AreWhatLibTorchMakesOfThem) {
           if (!type || node.is(Op::output) || std::ranges::any_of(type->sizes, is_open)) continue;
           const std::string why = differs(*type, *shapes[node].tensor(), at);
           ASSERT_EQ(why, "") << "seed " << seed << ": " << node << ": " << type->str() << " and LibTorch "
-                             << to_string(*shapes[node].tensor()) << print_graph(graph);
+                             << to_string(*shapes[node].tensor()) << "\n"
+                             << asked_text(said, at) << print_graph(graph);
         }
       } catch (const std::exception& error) {
         ++refused;

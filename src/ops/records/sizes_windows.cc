@@ -66,13 +66,12 @@ void give_image(SizeCall& c, const Convolution& conv, const SizeExpr& channels, 
   c.give(std::move(sizes), conv.input.dtype);
 }
 
-/// An image without rows is taken where there is none at all, or it has no channels.
+/// An image without rows is taken where there is none at all. What is made of no channels kernels tell.
 void require_images(SizeCall& c, const Convolution& conv) {
+  if (c.answer({SizeRelation::at_least, conv.channels(), 1}) != Answer::yes) SizeCall::give_up("no channels");
   const SizeExpr batch = conv.input.sizes.size() > conv.count + 1 ? conv.input.sizes[0] : SizeExpr(1);
   for (std::size_t i = 0; i < conv.count; ++i) {
-    c.require_any({{SizeRelation::at_least, conv.size(i), 1},
-                   {SizeRelation::equal, batch, 0},
-                   {SizeRelation::equal, conv.channels(), 0}});
+    c.require_any({{SizeRelation::at_least, conv.size(i), 1}, {SizeRelation::equal, batch, 0}});
   }
 }
 
