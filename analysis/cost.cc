@@ -18,8 +18,7 @@ namespace {
 bool makes_a_number(const CallShapes& call) {
   if (!call.outputs.empty()) return false;
   if (!call.call) return call.node.is(Op::call_function) && call.inputs.empty();
-  const std::vector<SchemaReturn>& returns = call.call.schema().returns;
-  return std::ranges::none_of(returns, [](const SchemaReturn& each) { return each.type.is_tensor(); });
+  return !call.call.schema().returns_tensors();
 }
 
 /// `known` is false when shapes or a formula are missing. parameter_bytes is not set.

@@ -43,10 +43,7 @@ void Liveness::add_inside(const Shapes& shapes, const LivenessOptions& options) 
         unknown_.push_back(node.name());
       }
     } else if (const Call call = call_of(node)) {
-      const auto& returns = call.schema().returns;
-      const bool has_tensors =
-          std::ranges::any_of(returns, [](const SchemaReturn& each) { return each.type.is_tensor(); });
-      const bool is_known = !has_tensors || !shapes[node].tensors.empty();
+      const bool is_known = !call.schema().returns_tensors() || !shapes[node].tensors.empty();
       if (!is_known || needs_memory_inside(Symbol(packet_of(operator_name(call.schema()).view()))))
         unknown_.push_back(node.name());
     }

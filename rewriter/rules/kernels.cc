@@ -69,6 +69,12 @@ TypeSet try_types(const Trial& trial, std::initializer_list<std::int64_t> batche
   return types;
 }
 
+std::array<TypeSet, kTrials.size()> try_all(std::initializer_list<std::int64_t> batches) {
+  std::array<TypeSet, kTrials.size()> known;
+  std::ranges::transform(kTrials, known.begin(), [&](const Trial& trial) { return try_types(trial, batches); });
+  return known;
+}
+
 const Trial* trial_of(std::string_view packet) {
   const auto* at = std::ranges::lower_bound(kTrials, packet, {}, &Trial::packet);
   return at != kTrials.end() && at->packet == packet ? at : nullptr;
@@ -79,20 +85,12 @@ const Trial* trial_of(std::string_view packet) {
 bool has_kernel_types(std::string_view packet) { return trial_of(packet) != nullptr; }
 
 TypeSet kernel_types(std::string_view packet) {
-  static const std::array<TypeSet, kTrials.size()> kKnown = [] {
-    std::array<TypeSet, kTrials.size()> known;
-    std::ranges::transform(kTrials, known.begin(), [](const Trial& trial) { return try_types(trial, {1}); });
-    return known;
-  }();
+  static const auto kKnown = try_all({1});
   return kKnown[static_cast<std::size_t>(trial_of(packet) - kTrials.data())];
 }
 
 TypeSet result_types(std::string_view packet) {
-  static const std::array<TypeSet, kTrials.size()> kKnown = [] {
-    std::array<TypeSet, kTrials.size()> known;
-    std::ranges::transform(kTrials, known.begin(), [](const Trial& trial) { return try_types(trial, {1, 0}); });
-    return known;
-  }();
+  static const auto kKnown = try_all({1, 0});
   return kKnown[static_cast<std::size_t>(trial_of(packet) - kTrials.data())];
 }
 

@@ -135,15 +135,14 @@ class OpenSizesFinder {
       fixed_.insert(symbol);
       any = true;
     }
-    if (!any) fixed_.insert(symbols.begin(), symbols.end());
+    if (!any) fix(symbols);
   }
 
   /// Of a product it is the last factor that is a multiple in the example.
   void fit_step(const SizeCondition& condition, const std::set<std::string>& symbols) {
     const bool is_product = condition.left.is_call("Mul");
     const std::int64_t step = condition.right.value();
-    if ((!condition.left.is_symbol() && !is_product) || !condition.right.is_integer() || step < 1)
-      return fixed_.insert(symbols.begin(), symbols.end()), void();
+    if ((!condition.left.is_symbol() && !is_product) || !condition.right.is_integer() || step < 1) return fix(symbols);
     std::int64_t factor = 1;
     std::string stepped;
     for (const SizeExpr& each : is_product ? condition.left.operands() : std::vector<SizeExpr>{condition.left}) {
@@ -154,11 +153,12 @@ class OpenSizesFinder {
         if (example_.at(each.name()) % wanted == 0) stepped = each.name();
       }
     }
-    if (stepped.empty()) return fixed_.insert(symbols.begin(), symbols.end()), void();
+    if (stepped.empty()) return fix(symbols);
     std::int64_t& known = steps_.try_emplace(stepped, 1).first->second;
     known = std::lcm(known, step / std::gcd(step, factor));
   }
 
+  void fix(const std::set<std::string>& symbols) { fixed_.insert(symbols.begin(), symbols.end()); }
   void fix_all() {
     for (const auto& [symbol, size] : example_) fixed_.insert(symbol);
   }

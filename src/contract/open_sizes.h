@@ -26,6 +26,12 @@ struct OpenSizes {
   std::vector<TensorType> inputs;             ///< each size a number, or an expression of symbols
   SizeRanges ranges;                          ///< what the program asks of symbols, where it asks something
   std::map<std::string, std::int64_t> steps;  ///< of symbols: their size is as many times the symbol
+
+  /// 1 where none is asked.
+  std::int64_t step(const std::string& symbol) const {
+    const auto known = steps.find(symbol);
+    return known == steps.end() ? 1 : known->second;
+  }
 };
 
 /// The symbol of a size: `x[0]`.

@@ -154,9 +154,7 @@ class SymbolicShapes::Pass {
       shapes_.conditions_.push_back({caller_ ? caller_ : &node, std::move(each)});
     if (made.outcome == InferredCall::Outcome::unknown) {
       if (AbstractValue known = decided_elsewhere(node, call, arguments, made); known.is_known()) return known;
-      const bool has_sizes =
-          std::ranges::any_of(call.schema().returns, [](const SchemaReturn& each) { return each.type.is_tensor(); });
-      if (has_sizes) shapes_.unknown_.push_back({caller_ ? caller_ : &node, made.why});
+      if (call.schema().returns_tensors()) shapes_.unknown_.push_back({caller_ ? caller_ : &node, made.why});
     }
     if (made.outcome != InferredCall::Outcome::known) return {};
     for (AbstractValue& result : made.results) result = named_where_deep(std::move(result));

@@ -218,10 +218,8 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     for (std::size_t dim = 0; dim < examples[i].sizes.size(); ++dim) {
       const std::string symbol = name(i, dim);
-      const auto step = open.steps.find(symbol);
       // Python takes a size of one for a size that never varies.
-      numbers[symbol] =
-          std::max<std::int64_t>(2, examples[i].sizes[dim] / (step == open.steps.end() ? 1 : step->second));
+      numbers[symbol] = std::max<std::int64_t>(2, examples[i].sizes[dim] / open.step(symbol));
     }
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -229,10 +227,9 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
       const SizeExpr& expr = open.inputs[i].sizes[dim];
       tensors[i]->meta.sizes[dim] = {expr, expr.evaluate(numbers).value_or(examples[i].sizes[dim])};
       const auto range = open.ranges.find(name(i, dim));
-      const auto step = open.steps.find(name(i, dim));
       if (range == open.ranges.end()) continue;
       say_least({"size", static_cast<std::int64_t>(dim), static_cast<std::size_t>(tensors[i] - leaves_.data())},
-                range->second, step == open.steps.end() ? 1 : step->second);
+                range->second, open.step(name(i, dim)));
     }
     lay_out(tensors[i]->meta, tensors[i]->given, tensors[i]->given_strides);
   }

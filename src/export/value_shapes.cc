@@ -113,8 +113,8 @@ class Inference {
       const AbstractValue& made = output ? values[*output] : AbstractValue();
       result = graph == graphs[0] || call.node.target() == "higher_order::while_loop" ? made : alike(result, made);
     }
-    const std::string_view name = last_part(call.node.target().view());
-    return name == "map_impl" || name.ends_with("scan") ? AbstractValue() : result;
+    const std::string_view name = call.node.target().view();
+    return name == "higher_order::map_impl" || name.ends_with("scan") ? AbstractValue() : result;
   }
 
   /// A graph that is called for each row takes the operands without their first dimension.
@@ -141,8 +141,6 @@ class Inference {
     for (std::size_t i = 0; i < a.list()->size(); ++i) both.push_back(alike((*a.list())[i], (*b.list())[i]));
     return both;
   }
-
-  static std::string_view last_part(std::string_view name) { return name.substr(name.rfind(':') + 1); }
 
   GraphModule& module_;
   const ObservedRun& seen_;

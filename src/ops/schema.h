@@ -123,6 +123,13 @@ class OperatorSchema {
   OperatorTraits traits;                  ///< of the operator as a whole
   std::vector<EffectSwitch> switches;     ///< what literals among the arguments turn off
 
+  /// True when a tensor, or a list of them, is among its results.
+  bool returns_tensors() const {
+    for (const SchemaReturn& each : returns) {
+      if (each.type.is_tensor()) return true;
+    }
+    return false;
+  }
   /// True when it gives what it writes other sizes or strides.
   bool is_inplace_view() const { return traits.restructures; }
   /// Position of the argument `name`, or -1.

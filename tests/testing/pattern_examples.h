@@ -1,4 +1,4 @@
-// Programs that a pattern fits, made from the pattern itself: what rules are tested on. Internal to rewriter/program.
+// Programs that a pattern fits, made from the pattern itself: what rules are tested on. Internal to this library.
 #pragma once
 
 #include <map>

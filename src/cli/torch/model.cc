@@ -98,10 +98,9 @@ std::vector<VaryingSize> TorchModel::varying_sizes(const std::vector<TensorInfo>
       const SizeExpr& size = open.inputs[input].sizes[dim];
       if (size.is_integer()) continue;
       size.for_each_symbol([&](const std::string& name) {
-        const auto step = open.steps.find(name);
-        const SizeExpr whole = SizeExpr(step == open.steps.end() ? 1 : step->second) * SizeExpr::symbol(name);
+        const SizeExpr whole = SizeExpr(open.step(name)) * SizeExpr::symbol(name);
         if (whole != size) tied.insert(whole);
-        if (whole == size) found[size].step = step == open.steps.end() ? 1 : step->second;
+        if (whole == size) found[size].step = open.step(name);
       });
       found[size].places.emplace_back(input, dim);
     }

@@ -30,16 +30,21 @@ Sizes product(SizeCall& c, const Sizes& a, const Sizes& b) {
   return sizes;
 }
 
-template <std::size_t rank>
-void plain_product(SizeCall& c) {
-  const TensorType &a = c.self(), &b = c.tensor("mat2");
+/// Of two matrices, or two batches of as many, that do not broadcast.
+Sizes product_of(SizeCall& c, const TensorType& a, const TensorType& b, std::size_t rank) {
   require_rank(c, a, rank);
   require_rank(c, b, rank);
   if (rank == 3) c.require_equal(a.sizes[0], b.sizes[0]);
   c.require_equal(a.sizes[rank - 1], b.sizes[rank - 2]);
   Sizes sizes = a.sizes;
   sizes.back() = b.sizes.back();
-  c.give(std::move(sizes), common_type({&a, &b}));
+  return sizes;
+}
+
+template <std::size_t rank>
+void plain_product(SizeCall& c) {
+  const TensorType &a = c.self(), &b = c.tensor("mat2");
+  c.give(product_of(c, a, b, rank), common_type({&a, &b}));
 }
 
 void matmul(SizeCall& c) {
@@ -52,12 +57,7 @@ template <std::size_t rank>
 void added_product(SizeCall& c) {
   const TensorType &self = c.self(), &a = c.tensor(rank == 2 ? "mat1" : "batch1"),
                    &b = c.tensor(rank == 2 ? "mat2" : "batch2");
-  require_rank(c, a, rank);
-  require_rank(c, b, rank);
-  if (rank == 3) c.require_equal(a.sizes[0], b.sizes[0]);
-  c.require_equal(a.sizes[rank - 1], b.sizes[rank - 2]);
-  Sizes sizes = a.sizes;
-  sizes.back() = b.sizes.back();
+  Sizes sizes = product_of(c, a, b, rank);
   c.require_expands(self.sizes, sizes);
   if (rank == 3 && self.dtype != a.dtype) SizeCall::give_up("types that are promoted");
   c.give(std::move(sizes), common_type({&self, &a, &b}));

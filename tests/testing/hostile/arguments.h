@@ -1,5 +1,5 @@
 // Arguments for any operator, drawn by its schema: right often enough to run, wrong in all the ways that are allowed.
-// Internal to rewriter/program and the tests.
+// Internal to this library and the tests.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // What a program does, as far as whoever calls it can see: results, what is left in inputs and in the module, what
 // shares storage with what, and all that once more after the caller wrote to what it was given.
-// Internal to rewriter/program and the tests.
+// Internal to this library and the tests.
 #pragma once
 
 #include <optional>

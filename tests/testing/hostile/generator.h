@@ -16,7 +16,7 @@
 // Not among it: two inputs that share storage (callers promise that they do not); set_ and resize_, which show memory
 // that nobody has written; loops (while_loop, scan); string formatting; sparse, quantized and named tensors; gradients;
 // devices but the CPU; more than some dozens of calls.
-// Internal to rewriter/program and the tests. Deterministic for a seed.
+// Internal to this library and the tests. Deterministic for a seed.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // A program with weights, modules and inputs, that can be made anew as often as wanted, always the same.
-// Internal to rewriter/program and the tests.
+// Internal to this library and the tests.
 #pragma once
 
 #include <ATen/core/ivalue.h>

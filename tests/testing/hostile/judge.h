@@ -1,5 +1,5 @@
 // Does a rewrite keep what a program does? And if not, what is the smallest program on which it does not?
-// Internal to rewriter/program and the tests.
+// Internal to this library and the tests.
 #pragma once
 
 #include <functional>

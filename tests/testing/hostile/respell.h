@@ -1,5 +1,5 @@
 // One call in another spelling: ATen, torch.*, operator.*, methods, keywords, defaults written out.
-// Internal to rewriter/program and the tests.
+// Internal to this library and the tests.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Tensors to be hostile with: all types, sizes with 0 and 1 among them, strides of every kind, numbers that hurt.
-// Internal to rewriter/program and the tests.
+// Internal to this library and the tests.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
 // The operators that hostile programs are made of, by name; their arguments are drawn by schema.
-// Internal to rewriter/program and the tests.
+// Internal to this library and the tests.
 #pragma once
 
 #include <span>
