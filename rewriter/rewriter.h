@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/support/chunked_vector.h>
@@ -79,6 +80,10 @@ class Rewriter {
   void set_target(Node& node, Symbol target);
   void move_before(Node& node, Node& next);
   /// @}
+  /// Writes assertions as edits.
+  AssertionWriter assertions() {
+    return AssertionWriter([this](Symbol target, ArgumentSpan args) -> Node& { return call_function(target, args); });
+  }
   /// Makes all users of `from` use `to`; from then on forwarded(from) is `to`.
   void replace_all_uses_with(Node& from, const Argument& to);
   /// Erases `node` and then, upward, what only it used, as far as nothing uses them and `may_go` accepts them.

@@ -1,4 +1,5 @@
 
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/quantize/input_limits.h>
 
@@ -38,10 +39,9 @@ void refuse_empty_inputs(Graph& graph, const Trial::Values& values) {
     const TensorInfo* tensor = tensor_named(*input, values);
     if (!tensor || !input->has_users() || std::ranges::count(tensor->sizes, 0) != 0) continue;
     Node& count = graph.call_function("aten::numel", {*input});
-    Node& any = graph.call_function(python::kGreater, {count, 0});
-    graph.call_function(python::kAssert,
-                        {any, "the input '" + input->target().str() +
-                                  "' is empty, and LibTorch's int8 kernels of this program take no empty tensors"});
+    AssertionWriter(graph).add(SizeRelation::more, count, 0,
+                               "the input '" + input->target().str() +
+                                   "' is empty, and LibTorch's int8 kernels of this program take no empty tensors");
   }
 }
 
@@ -53,11 +53,10 @@ void refuse_groups_of_one(Graph& graph, Node& kernel, std::int64_t groups) {
   Node& batch = graph.call_function("aten::size.int", {input, 0});
   const Argument each = groups < 0 ? Argument(graph.call_function("aten::size.int", {input, 1})) : Argument(groups);
   Node& all = graph.call_function(python::kMul, {batch, each});
-  Node& more = graph.call_function(python::kGreater, {count, all});
-  graph.call_function(python::kAssert,
-                      {more, "%" + kernel.name() +
-                                 " is given groups of one number, of which LibTorch's int8 norms make something else "
-                                 "than the norm of floats"});
+  AssertionWriter(graph).add(
+      SizeRelation::more, count, all,
+      "%" + kernel.name() +
+          " is given groups of one number, of which LibTorch's int8 norms make something else than the norm of floats");
 }
 
 }  // namespace

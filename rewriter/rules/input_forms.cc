@@ -111,10 +111,9 @@ void InputForms::assert_all(Form (*form_of)(const TensorInfo&), std::string_view
     Rewriter rewriter(module_.graph());
     const auto at = rewriter.inserting_before(*placeholders.back()->next());
     Node& asked = rewriter.call_function(form.question, {input});
-    Node& holds = rewriter.call_function(python::kEqual, {asked, form.answer});
-    const std::string message = input.name() + " must be " + form.text +
-                                ", as those that it was optimised for: " + std::string(rule) + " went by that";
-    rewriter.call_function(python::kAssert, {holds, Argument(message)});
+    rewriter.assertions().add(SizeRelation::equal, asked, form.answer,
+                              input.name() + " must be " + form.text +
+                                  ", as those that it was optimised for: " + std::string(rule) + " went by that");
   }
 }
 

@@ -2,7 +2,8 @@
 // memory that is not theirs when channels or features are too few and end the process when an image is smaller than the
 // kernel; oneDNN's return nothing where conv2d refuses.
 //
-// Only what the program does not ensure is asserted (size_bounds.h): as a rule that is once, where images come in.
+// What they take is what the rows of the operators say that they were packed from; only what does not follow from the
+// program is asserted (contract/symbolic_shapes.h): as a rule that is once, where images come in.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +13,7 @@
 namespace fx::rules {
 
 /// Puts assertions before the calls of packed kernels where an input could have other sizes than they take. Returns how
-/// many.
+/// many. They stay when the calls become operators again: they say what the program takes.
 std::size_t assert_packed_inputs(GraphModule& module);
-
-/// Takes these assertions out again, for operators check for themselves. Does nothing while packed calls are left.
-void drop_packed_assertions(GraphModule& module);
 
 }  // namespace fx::rules

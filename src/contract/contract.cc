@@ -14,8 +14,6 @@
 namespace fx {
 namespace {
 
-using Relation = SizeRelation;
-
 struct Question {
   std::string_view name;  // of the operator, or of the attribute
   InputProperty property;
@@ -113,30 +111,12 @@ class Reader {
   int terms_ = 0;
 };
 
-struct RelationRow {
-  std::string_view function;  // SymPy's
-  Relation relation;
-};
-constexpr RelationRow kRelations[] = {{"Equality", Relation::equal},         {"Unequality", Relation::unequal},
-                                      {"GreaterThan", Relation::at_least},   {"LessThan", Relation::at_most},
-                                      {"StrictGreaterThan", Relation::more}, {"StrictLessThan", Relation::less}};
-
 }  // namespace
 
 std::optional<SizeExpr> asserted(const Node& assertion, const std::function<std::string(const Node&)>& name_of) {
   if (!assertion.is_call(python::kAssert) || assertion.args().empty() || !assertion.arg(0).is_node())
     return std::nullopt;
   return Reader(name_of).expression(assertion.arg(0).node());
-}
-
-SizeCondition condition_of(const SizeExpr& expression) {
-  const auto row = std::ranges::find(kRelations, expression.name(), &RelationRow::function);
-  if (row == std::end(kRelations) || expression.operands().size() != 2) return {Relation::holds, expression, {}};
-  const SizeExpr &left = expression.operands()[0], &right = expression.operands()[1];
-  const bool is_remainder = (left.is_call("Mod") || left.is_call("PythonMod")) && left.operands().size() == 2;
-  if (row->relation == Relation::equal && right == SizeExpr(0) && is_remainder)
-    return {Relation::multiple, left.operands()[0], left.operands()[1]};
-  return {row->relation, left, right};
 }
 
 std::optional<Condition> read_condition(const Node& assertion, const InputNames& names) {
@@ -157,7 +137,7 @@ std::optional<Condition> read_condition(const Node& assertion, const InputNames&
 
 std::string Condition::str() const {
   const bool is_rank = measures.size() == 1 && left.is_symbol() && measures[0].property == InputProperty::rank;
-  if (is_rank && relation == Relation::equal)
+  if (is_rank && relation == SizeRelation::equal)
     return measures[0].name.substr(0, measures[0].name.rfind('.')) + " must be of " + right.str() + " dimensions";
   return SizeCondition::str();
 }

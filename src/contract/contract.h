@@ -78,9 +78,6 @@ class Contract {
 /// The condition on inputs that an assertion is; nothing where it is none, or on something else.
 std::optional<Condition> read_condition(const Node& assertion, const InputNames& names = &Node::name);
 
-/// The condition that an expression is which holds where it is 1: `x[0] >= 4`.
-SizeCondition condition_of(const SizeExpr& expression);
-
 /// What an assertion asserts, as an expression of the numbers that `name_of` gives names; nothing where another number
 /// stands in it. Of more than kMostTerms numbers: nothing.
 std::optional<SizeExpr> asserted(const Node& assertion, const std::function<std::string(const Node&)>& name_of);

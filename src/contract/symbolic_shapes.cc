@@ -5,6 +5,7 @@
 
 #include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/contract/contract.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/element.h>
@@ -79,6 +80,7 @@ class SymbolicShapes::Pass {
     }
     const Call call = call_of(node);
     if (call) return infer_call(node, call);
+    if (effects_of(node, sources_.modules).restructures) forget_tensors();
     List arguments;
     for (const Argument& argument : node.args()) arguments.push_back(value_of(argument));
     AbstractValue answer = arguments.empty() ? AbstractValue() : asked(node, arguments[0], node.target().view());
@@ -143,11 +145,7 @@ class SymbolicShapes::Pass {
     if (AbstractValue answer = asked(node, arguments[0], packet); answer.is_known()) return answer;
     if (call.schema().returns.empty()) return AbstractValue::literal(Argument());
     InferredCall made = infer(call.schema(), arguments, shapes_.facts_, fresh_);
-    if (call.schema().is_inplace_view()) {
-      const TensorType *before = arguments[0].tensor(),
-                       *after = made.results.empty() ? nullptr : made.results[0].tensor();
-      if (!before || !after || *before != *after) forget_tensors();
-    }
+    if (call.schema().is_inplace_view() && !keeps_what_it_writes(call.schema(), arguments, made)) forget_tensors();
     if (made.outcome == InferredCall::Outcome::refused && shapes_.refused_.empty())
       shapes_.refused_ = "%" + (caller_ ? caller_ : &node)->name() + ": " + made.why;
     for (SizeCondition& each : made.conditions)
@@ -159,6 +157,17 @@ class SymbolicShapes::Pass {
     if (made.outcome != InferredCall::Outcome::known) return {};
     for (AbstractValue& result : made.results) result = named_where_deep(std::move(result));
     return made.results.size() == 1 ? std::move(made.results[0]) : AbstractValue(List(std::move(made.results)));
+  }
+
+  /// True when what is written in place has the form that it had.
+  static bool keeps_what_it_writes(const OperatorSchema& schema, const List& arguments, const InferredCall& made) {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (!schema.arguments[i].alias.writes) continue;
+      const TensorType* before = arguments[i].tensor();
+      const auto is_same = [&](const AbstractValue& result) { return result.tensor() && *result.tensor() == *before; };
+      if (!before || made.results.empty() || !std::ranges::all_of(made.results, is_same)) return false;
+    }
+    return true;
   }
 
   AbstractValue decided_elsewhere(const Node& node, const Call& call, const List& arguments, const InferredCall& made) {
@@ -184,6 +193,7 @@ class SymbolicShapes::Pass {
 
   /// A call gives a tensor other sizes in place: whoever shares it sees them, too.
   void forget_tensors() {
+    forgot_ = true;
     for (const Node& node : graph_.nodes()) {
       if (!values_[node].number()) values_[node] = AbstractValue();
     }
@@ -193,13 +203,17 @@ class SymbolicShapes::Pass {
     const std::string path = path_of(node);
     const auto body = sources_.modules.body ? sources_.modules.body(path) : nullptr;
     if (!body || !node.kwargs().empty()) {
+      if (effects_of(node, sources_.modules).restructures) forget_tensors();
       shapes_.unknown_.push_back({caller_ ? caller_ : &node, "what the module " + path + " computes is not known"});
       return {};
     }
     List inputs;
     for (const Argument& argument : node.args()) inputs.push_back(value_of(argument));
     NodeMap<AbstractValue> values(*body);
-    return Pass(shapes_, fresh_, *body, values, sources_, path + ".", caller_ ? caller_ : &node).run(inputs);
+    Pass pass(shapes_, fresh_, *body, values, sources_, path + ".", caller_ ? caller_ : &node);
+    AbstractValue made = pass.run(inputs);
+    if (pass.forgot_) forget_tensors();
+    return made;
   }
 
   void assume(const Node& assertion) {
@@ -219,6 +233,7 @@ class SymbolicShapes::Pass {
   const ShapeSources& sources_;
   const std::string prefix_;
   const Node* const caller_;
+  bool forgot_ = false;
 };
 
 namespace {

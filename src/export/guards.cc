@@ -3,22 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/input_notes.h>
 
 namespace fx::pt2 {
 namespace {
-
-// What is written in the graph for a function of SymPy; all take and give ints.
-struct Arithmetic {
-  const char* function;
-  const char* target;
-};
-constexpr Arithmetic kArithmetic[] = {
-    {"Add", "aten::add.int"},           {"Mul", "aten::mul.int"},       {"FloorDiv", "aten::floordiv.int"},
-    {"CleanDiv", "aten::floordiv.int"}, {"Mod", "aten::remainder.int"}, {"PythonMod", "aten::remainder.int"},
-    {"Max", "prim::max.int"},           {"Min", "prim::min.int"},
-};
 
 class Builder {
  public:
@@ -58,7 +48,7 @@ class Builder {
           return nullptr;
         return values[static_cast<std::size_t>(input - inputs.begin())];
       });
-      if (holds) graph_.call_function("torch._assert", {*holds, Argument("the inputs must satisfy " + each.text)});
+      if (holds) write_.add(*holds, "the inputs must satisfy " + each.text);
     }
     eliminate_dead_code(graph_);
     if (graph_.find_nodes(Op::call_function, Symbol("torch._assert")).empty()) return nullptr;
@@ -78,16 +68,16 @@ class Builder {
     if (input.kind == CheckedInput::Kind::literal) return add_literal(input, value);
     if (input.kind == CheckedInput::Kind::container) {
       const auto length = static_cast<std::int64_t>(input.length);
-      return check("operator.eq", graph_.call_function("builtins.len", {value}), length,
-                   input.path + " must have " + std::to_string(length) + (length == 1 ? " element" : " elements"));
+      return write_.add(SizeRelation::equal, graph_.call_function("builtins.len", {value}), length,
+                        input.path + " must have " + std::to_string(length) + (length == 1 ? " element" : " elements"));
     }
     if (input.kind == CheckedInput::Kind::number) {
       sizes_.push_back({&value, input.number, "the input '" + input.name + "'"});
       return;
     }
     const auto rank = static_cast<std::int64_t>(input.tensor.sizes.size());
-    check("aten::eq.int", graph_.call_function("aten::dim", {value}), rank,
-          "the input '" + input.name + "' must have " + std::to_string(rank) + " dimensions");
+    write_.add(SizeRelation::equal, graph_.call_function("aten::dim", {value}), rank,
+               "the input '" + input.name + "' must have " + std::to_string(rank) + " dimensions");
     for (std::int64_t i = 0; i < rank; ++i) {
       sizes_.push_back({&graph_.call_function("aten::size.int", {value, i}),
                         input.tensor.sizes[static_cast<std::size_t>(i)].expr,
@@ -97,13 +87,8 @@ class Builder {
 
   // The graph holds for this value only: what it computes of others was decided when the program was exported.
   void add_literal(const CheckedInput& input, Node& value) {
-    check(input.literal.is_none() ? "operator.is_" : "operator.eq", value, input.literal,
-          input.path + " must be " + to_string(input.literal) + ", for which alone the program was exported");
-  }
-
-  void check(const char* comparison, Node& value, const Argument& wanted, const std::string& message) {
-    Node& holds = graph_.call_function(comparison, {value, wanted});
-    graph_.call_function("torch._assert", {holds, Argument(message)});
+    write_.add(SizeRelation::equal, value, input.literal,
+               input.path + " must be " + to_string(input.literal) + ", for which alone the program was exported");
   }
 
   // Symbols that are a size themselves are known first; then those that a size is a multiple of or off by a number.
@@ -114,7 +99,8 @@ class Builder {
     for (const Size& size : sizes_) solve(size.expr, *size.node, size.what);
     for (const Size& size : sizes_) {
       if (size.expr.is_symbol() && symbols_.at(size.expr.name()) == size.node) continue;
-      check("aten::eq.int", *size.node, value_of(size.expr, size.what), size.what + " must be " + size.expr.str());
+      write_.add(SizeRelation::equal, *size.node, value_of(size.expr, size.what),
+                 size.what + " must be " + size.expr.str());
     }
   }
 
@@ -127,8 +113,8 @@ class Builder {
     // Export takes none and one for sizes that never vary, and says "2 or more" of every other; programs run there,
     // too, and what tells them apart is a guard of its own. As in Python, a bound of two is not checked.
     if (range.min && *range.min > 0 && *range.min != 2)
-      check("aten::ge.int", value, *range.min, must + "at least " + std::to_string(*range.min));
-    if (range.max) check("aten::le.int", value, *range.max, must + "at most " + std::to_string(*range.max));
+      write_.add(SizeRelation::at_least, value, *range.min, must + "at least " + std::to_string(*range.min));
+    if (range.max) write_.add(SizeRelation::at_most, value, *range.max, must + "at most " + std::to_string(*range.max));
   }
 
   void solve(const SizeExpr& expr, Node& value, const std::string& what) {
@@ -141,8 +127,8 @@ class Builder {
     if (expr.name() == "Add") {
       solve(rest, graph_.call_function("aten::sub.int", {value, number.value()}), what);
     } else if (expr.name() == "Mul" && number.value() > 0) {
-      check("aten::eq.int", graph_.call_function("aten::remainder.int", {value, number.value()}), 0,
-            what + " must be " + expr.str());
+      write_.add(SizeRelation::equal, graph_.call_function("aten::remainder.int", {value, number.value()}), 0,
+                 what + " must be " + expr.str());
       solve(rest, graph_.call_function("aten::floordiv.int", {value, number.value()}), what);
     }
   }
@@ -154,14 +140,10 @@ class Builder {
   }
 
   Argument value_of(const SizeExpr& expr, const std::string& what) {
-    if (expr.is_integer()) return expr.value();
-    if (expr.is_symbol() && symbols_.count(expr.name())) return symbols_.at(expr.name());
-    for (const Arithmetic& row : kArithmetic) {
-      if (expr.name() != row.function || expr.operands().empty()) continue;
-      Argument value = value_of(expr.operands()[0], what);
-      for (std::size_t i = 1; i < expr.operands().size(); ++i)
-        value = graph_.call_function(row.target, {value, value_of(expr.operands()[i], what)});
-      return value;
+    try {
+      if (is_known(expr))
+        return write_.number(expr, [this](const std::string& symbol) { return Argument(symbols_.at(symbol)); });
+    } catch (const Error&) {  // no arithmetic of whole numbers
     }
     throw Error(ErrorKind::unsupported,
                 what + " is " + expr.str() + ", which cannot be checked; load the program with check_sizes = false");
@@ -169,6 +151,7 @@ class Builder {
 
   const SizeRanges& ranges_;
   Graph graph_;
+  const AssertionWriter write_{graph_};
   std::vector<Size> sizes_;
   std::map<std::string, Node*> symbols_;
 };

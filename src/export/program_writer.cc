@@ -6,6 +6,7 @@
 #include <span>
 
 #include <fxgraph/contract/arithmetic.h>
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/data_dependence.h>
 #include <fxgraph/export/guard_text.h>
@@ -131,10 +132,11 @@ void ProgramWriter::put_in_types() {
     if (is_compared || shapes_.values[*asked].kind != ValueShape::Kind::integer) continue;
     const std::string name(to_string(static_cast<DType>(shapes_.values[*asked].integer.example)));
     const auto at = graph_.inserting_after(*asked);
-    Node& holds = graph_.call_function("operator.eq", {*asked, shapes_.values[*asked].integer.example});
-    shapes_.values[holds].kind = ValueShape::Kind::boolean;
-    shapes_.values[holds].boolean = true;
-    graph_.call_function("torch._assert", {holds, "must be torch." + name + ", as in the example"});
+    const AssertionWriter write(graph_);
+    const Argument holds = write.holds(SizeRelation::equal, *asked, shapes_.values[*asked].integer.example);
+    shapes_.values[holds.node()].kind = ValueShape::Kind::boolean;
+    shapes_.values[holds.node()].boolean = true;
+    write.add(holds, "must be torch." + name + ", as in the example");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include <fxgraph/contract/arithmetic.h>
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/export/literals.h>
 #include <fxgraph/ops/call.h>
 
@@ -138,18 +139,19 @@ void read_question(Graph& graph, Node& tensor, const std::string& note) {
   for (const Json& each : array_of(member(json, "order"))) order.push_back(Argument(integer_of(each)));
   Argument of(tensor);
   if (!order.empty()) of = Argument(graph.call_function("aten::permute", {of, Argument::list(order)}));
-  Node* holds = &graph.call_function(question, {of});
-  if (*answer != Argument(true)) holds = &graph.call_function("operator.eq", {Argument(*holds), *answer});
-  graph.call_function("torch._assert", {Argument(*holds), Argument(string_of(member(json, "message")))});
+  AssertionWriter(graph).add(SizeRelation::equal, graph.call_function(question, {of}), *answer,
+                             string_of(member(json, "message")));
 }
 
 void compare_as_tensors(Graph& graph) {
   for (Node* check : graph.find_nodes(Op::call_function, Symbol("torch._assert"))) {
-    const Node* equal = check->args().empty() ? nullptr : check->arg(0).node_or_null();
-    const bool compares = equal && (equal->target() == "operator.eq" || equal->target().view().starts_with("aten::eq"));
-    if (!compares || equal->args().size() != 2) continue;
-    const Node* asked = equal->arg(0).node_or_null();
-    Argument number = equal->arg(1);
+    const Node* asked = check->args().empty() ? nullptr : check->arg(0).node_or_null();
+    Argument number = true;
+    const bool compares = asked && (asked->target() == "operator.eq" || asked->target().view().starts_with("aten::eq"));
+    if (compares && asked->args().size() == 2) {
+      number = asked->arg(1);
+      asked = asked->arg(0).node_or_null();
+    }
     const Call read = asked ? call_of(*asked) : Call();
     if (!read || read.args().size() != 1 || !read.args()[0].is_node() || number.is_node()) continue;
     const Symbol reads = read.schema().target;

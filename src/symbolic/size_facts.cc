@@ -82,6 +82,28 @@ std::int64_t factor_of(const SizeExpr& term) {
   return term.is_call("Mul") && term.operands()[0].is_integer() ? term.operands()[0].value() : 1;
 }
 
+/// `f*atom + c`, of which there is nothing else.
+struct OneTerm {
+  SizeExpr atom;
+  std::int64_t factor, constant;
+};
+std::optional<OneTerm> one_term(const SizeExpr& sum) {
+  const std::vector<SizeExpr> terms = terms_of(sum);
+  const std::int64_t factor = factor_of(terms[0]);
+  if (sum.is_integer() || factor == 0 || terms.size() > 2 || (terms.size() == 2 && !terms[1].is_integer())) return {};
+  return OneTerm{floor_div(terms[0], factor), factor, terms.size() == 2 ? terms[1].value() : 0};
+}
+
+/// What is at least 0 exactly where `difference` is, without a division of all of it: `x//2 - 3` is `x - 6`.
+SizeExpr undivided(const SizeExpr& difference) {
+  const std::optional<OneTerm> one = one_term(difference);
+  if (!one || !one->atom.is_call("FloorDiv")) return difference;
+  const SizeExpr &above = one->atom.operands()[0], &by = one->atom.operands()[1];
+  if (!by.is_integer() || by.value() < 1) return difference;
+  return undivided(one->factor > 0 ? above - by * ceil_div(-one->constant, one->factor)
+                                   : by * floor_div(one->constant, -one->factor) + by - 1 - above);
+}
+
 /// Every remainder as what is left by a division, so that both are one atom.
 SizeExpr without_remainders(const SizeExpr& expr) {
   if (expr.operands().empty()) return expr;
@@ -119,6 +141,15 @@ constexpr Words kWords[] = {{SizeRelation::equal, " must be "},
                             {SizeRelation::less, " must be less than "},
                             {SizeRelation::multiple, " must be a multiple of "}};
 
+struct RelationFunction {
+  std::string_view function;  // SymPy's
+  SizeRelation relation;
+};
+constexpr RelationFunction kRelationFunctions[] = {
+    {"Equality", SizeRelation::equal},         {"Unequality", SizeRelation::unequal},
+    {"GreaterThan", SizeRelation::at_least},   {"LessThan", SizeRelation::at_most},
+    {"StrictGreaterThan", SizeRelation::more}, {"StrictLessThan", SizeRelation::less}};
+
 Answer opposite(Answer answer) {
   return answer == Answer::yes ? Answer::no : answer == Answer::no ? Answer::yes : Answer::unknown;
 }
@@ -131,6 +162,54 @@ std::string SizeCondition::str() const {
   bool of_others = false;
   right.for_each_symbol([&](const std::string&) { of_others = relation == SizeRelation::equal; });
   return left.str() + std::string(row->words) + (of_others ? "equal to " : "") + right.str();
+}
+
+SizeCondition condition_of(const SizeExpr& expression) {
+  const auto row = std::ranges::find(kRelationFunctions, expression.name(), &RelationFunction::function);
+  if (row == std::end(kRelationFunctions) || expression.operands().size() != 2)
+    return {SizeRelation::holds, expression, {}};
+  const SizeExpr &left = expression.operands()[0], &right = expression.operands()[1];
+  const bool is_remainder = (left.is_call("Mod") || left.is_call("PythonMod")) && left.operands().size() == 2;
+  if (row->relation == SizeRelation::equal && right == SizeExpr(0) && is_remainder)
+    return {SizeRelation::multiple, left.operands()[0], left.operands()[1]};
+  return {row->relation, left, right};
+}
+
+std::string_view function_of(SizeRelation relation) {
+  const auto row = std::ranges::find(kRelationFunctions, relation, &RelationFunction::relation);
+  return row == std::end(kRelationFunctions) ? std::string_view() : row->function;
+}
+
+SizeCondition SizeCondition::simplified() const {
+  using R = SizeRelation;
+  if (relation == R::holds || relation == R::multiple) return {relation, left.simplified(), right.simplified()};
+  SizeExpr difference = (left - right).simplified();
+  R kind = relation;
+  if (kind == R::less || kind == R::at_most) difference = difference * -1;
+  if (kind == R::less || kind == R::more) difference = difference - 1;
+  if (kind != R::equal && kind != R::unequal) {
+    kind = R::at_least;
+    difference = undivided(difference);
+  }
+  if (factor_of(terms_of(difference)[0]) < 0) {
+    difference = difference * -1;
+    if (kind == R::at_least) kind = R::at_most;
+  }
+  if (const std::optional<OneTerm> one = one_term(difference)) {
+    const SizeExpr number =
+        kind == R::at_least ? ceil_div(-one->constant, one->factor) : floor_div(-one->constant, one->factor);
+    const bool is_whole = one->constant % one->factor == 0;
+    if (is_whole || kind == R::at_least || kind == R::at_most) return {kind, one->atom, number};
+  }
+  SizeExpr above, below;
+  for (const SizeExpr& term : terms_of(difference)) {
+    if (factor_of(term) < 0) {
+      below = below - term;
+    } else {
+      above = above + term;
+    }
+  }
+  return {kind, above, below};
 }
 
 std::ostream& operator<<(std::ostream& out, const SizeCondition& condition) { return out << condition.str(); }
@@ -192,7 +271,8 @@ Answer SizeFacts::is_zero(const SizeExpr& difference) const {
   return by_residues(difference);
 }
 
-Answer SizeFacts::is_at_least_zero(const SizeExpr& difference) const {
+Answer SizeFacts::is_at_least_zero(const SizeExpr& divided) const {
+  const SizeExpr difference = undivided(divided);
   const SizeRange bounds = range(difference);
   if (bounds.min && *bounds.min >= 0) return Answer::yes;
   if (bounds.max && *bounds.max < 0) return Answer::no;
@@ -248,21 +328,19 @@ void SizeFacts::replace(const std::string& symbol, const SizeExpr& value) {
 }
 
 /// From `factor*symbol + constant >= 0`, what the symbol lies between; else a fact.
-void SizeFacts::narrow(const SizeExpr& difference) {
-  const std::vector<SizeExpr> terms = terms_of(difference);
-  const SizeExpr atom = floor_div(terms[0], factor_of(terms[0]) == 0 ? 1 : factor_of(terms[0]));
-  const bool is_bound = atom.is_symbol() && (terms.size() == 1 || (terms.size() == 2 && terms[1].is_integer()));
-  if (!is_bound) {
+void SizeFacts::narrow(const SizeExpr& divided) {
+  const SizeExpr difference = undivided(divided);
+  const std::optional<OneTerm> one = one_term(difference);
+  if (!one || !one->atom.is_symbol()) {
     if (!difference.is_integer()) at_least_zero_.push_back(difference);
     return;
   }
-  const std::int64_t factor = factor_of(terms[0]), constant = terms.size() == 2 ? terms[1].value() : 0;
-  SizeRange& range = symbols_[atom.name()].range;
-  if (factor > 0) {
-    const std::int64_t least = ceil_div(-constant, factor).value();
+  SizeRange& range = symbols_[one->atom.name()].range;
+  if (one->factor > 0) {
+    const std::int64_t least = ceil_div(-one->constant, one->factor).value();
     range.min = range.min ? std::max(*range.min, least) : least;
   } else {
-    const std::int64_t most = floor_div(constant, -factor).value();
+    const std::int64_t most = floor_div(one->constant, -one->factor).value();
     range.max = range.max ? std::min(*range.max, most) : most;
   }
 }
@@ -298,11 +376,9 @@ void SizeFacts::assume(const SizeCondition& condition) {
     if (!holds_itself) return replace(atom.name(), value);
   }
   // 8*x - 32 == 0
-  if (terms.size() == 2 && terms[1].is_integer()) {
-    const std::int64_t factor = factor_of(terms[0]);
-    const SizeExpr atom = floor_div(terms[0], factor);
-    if (atom.is_symbol() && terms[1].value() % factor == 0) replace(atom.name(), -terms[1].value() / factor);
-  }
+  const std::optional<OneTerm> one = one_term(difference);
+  if (one && one->atom.is_symbol() && one->constant % one->factor == 0)
+    replace(one->atom.name(), -one->constant / one->factor);
 }
 
 }  // namespace fx

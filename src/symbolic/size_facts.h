@@ -20,6 +20,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fxgraph/symbolic/size_expr.h>
@@ -40,9 +41,16 @@ struct SizeCondition {
 
   /// `x[0] must be at least 4`.
   std::string str() const;
+  /// The same of one term where it can be said so, without negative ones where not: `2*h - 7 >= 0` is `h >= 4`.
+  SizeCondition simplified() const;
   /// Same relation, same sides.
   friend bool operator==(const SizeCondition&, const SizeCondition&) = default;
 };
+
+/// The condition that an expression is which holds where it is 1: `x[0] >= 4`.
+SizeCondition condition_of(const SizeExpr& expression);
+/// SymPy's name for a relation of two numbers: `GreaterThan`; empty where it has none.
+std::string_view function_of(SizeRelation relation);
 
 /// Prints str().
 std::ostream& operator<<(std::ostream& out, const SizeCondition& condition);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
@@ -252,7 +253,9 @@ bool Importer::assert_instead(const JitNode& node, Frame& frame, Node& condition
 void Importer::emit_assert(const JitNode& node, Frame& frame, Node& condition, bool expected,
                            const std::string& message) {
   Node& holds = expected ? condition : negate(node, frame, condition);
-  emit_call(node, frame, python::kAssert, {Argument(holds), Argument(message)});
+  AssertionWriter([&](Symbol target, ArgumentSpan args) -> Node& {
+    return emit_call(node, frame, target, args.to_vector());
+  }).add(holds, message);
 }
 
 Node& Importer::negate(const JitNode& node, Frame& frame, Node& condition) {

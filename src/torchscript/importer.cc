@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/file_mode.h>
@@ -111,10 +111,9 @@ void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
   // What is absent, or given, is so for all that the file does with it.
   for (const auto& [place, input] : optionals) {
     const bool absent = examples_->value(*input)->isNone();
-    Node& holds = graph.call_function(absent ? "aten::__is__" : "aten::__isnot__", {Argument(*input), Argument()});
-    graph.call_function(python::kAssert,
-                        {Argument(holds), Argument("the program was read for inputs at which `" +
-                                                   input->target().str() + "` is " + (absent ? "None" : "given"))});
+    AssertionWriter(graph).add(
+        absent ? SizeRelation::equal : SizeRelation::unequal, *input, {},
+        "the program was read for inputs at which `" + input->target().str() + "` is " + (absent ? "None" : "given"));
     const c10::TypePtr type = args[place].type;
     if (absent) {
       args[place] = AbstractValue::of_constant(c10::IValue(), type);

@@ -135,10 +135,9 @@ void Generaliser::write_lengths() {
     const auto at = graph_.inserting_after(*each.node);
     const auto count = static_cast<std::int64_t>(each.list_length);
     Node& length = graph_.call_function(python::kLength, {Argument(each.node)});
-    Node& equal = graph_.call_function(python::kEqual, {Argument(length), count});
-    graph_.call_function(python::kAssert,
-                         {Argument(equal), Argument("%" + each.node->name() + " must be of " + std::to_string(count) +
-                                                    " parts, as for the example")});
+    AssertionWriter(graph_).add(
+        SizeRelation::equal, length, count,
+        "%" + each.node->name() + " must be of " + std::to_string(count) + " parts, as for the example");
   }
 }
 

@@ -1,5 +1,5 @@
 
-#include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/trace/input_assertions.h>
 
 namespace fx::internal {
@@ -25,9 +25,8 @@ void assert_given(Graph& graph, Node& part) {
   // Where types say that it is given nobody asks.
   if (input == &part) part.meta().set(meta_key::kType, std::string("typing.Optional[torch.Tensor]"));
   const auto at = graph.inserting_after(last_placeholder_from(part));
-  Node& holds = graph.call_function(python::kIsNot, {Argument(part), Argument()});
-  graph.call_function(python::kAssert, {Argument(holds), Argument(input->name() + path +
-                                                                  " was given in the example and must not be None")});
+  AssertionWriter(graph).add(SizeRelation::unequal, part, {},
+                             input->name() + path + " was given in the example and must not be None");
 }
 
 void assert_of_input(Graph& graph, const BoundTensor& input, Symbol question, const Argument& answer,
@@ -37,9 +36,7 @@ void assert_of_input(Graph& graph, const BoundTensor& input, Symbol question, co
   const auto at = graph.inserting_after(last_placeholder_from(*input.node));
   Argument of(*input.node);
   if (!order.empty()) of = Argument(graph.call_function(kPermute, {of, Argument::list(order)}));
-  Node* holds = &graph.call_function(question, {of});
-  if (!answer.is_none()) holds = &graph.call_function(python::kEqual, {Argument(*holds), answer});
-  graph.call_function(python::kAssert, {Argument(*holds), Argument(message)});
+  AssertionWriter(graph).add(SizeRelation::equal, graph.call_function(question, {of}), answer, message);
 }
 
 }  // namespace fx::internal

@@ -101,21 +101,17 @@ Node& PlaceholderInputs::placeholder(const Argument* default_value, const std::s
 void PlaceholderInputs::assert_length(Node& container, std::size_t length) {
   if (literals_ == Literals::holes) return;
   Node& found = session().create_node(Op::call_function, python::kLength, {Argument(container)});
-  Node& check = session().create_node(Op::call_function, python::kEqual,
-                                      {Argument(found), Argument(static_cast<std::int64_t>(length))});
   const std::string message = container.name() + " has been specialized to have " + std::to_string(length) +
                               " elements but got another number of them";
-  session().create_node(Op::call_function, python::kAssert, {Argument(check), Argument(message)});
+  session().assertions().add(SizeRelation::equal, found, static_cast<std::int64_t>(length), message);
 }
 
 // As FX does for concrete_args: the graph holds for this value only, and says so when it runs.
 void PlaceholderInputs::specialise(Node& placeholder, const Argument& value) {
-  Node& check = session().create_node(Op::call_function, value.is_none() ? python::kIs : python::kEqual,
-                                      {Argument(placeholder), value});
   const auto [input, path] = path_of(placeholder);
   const std::string message =
       input->name() + path + " has been specialized to have value " + to_string(value) + " but got another value";
-  session().create_node(Op::call_function, python::kAssert, {Argument(check), Argument(message)});
+  session().assertions().add(SizeRelation::equal, placeholder, value, message);
 }
 
 bool PlaceholderInputs::next(const Parameter& parameter, InputItem& item) {

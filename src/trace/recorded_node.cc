@@ -153,10 +153,9 @@ void Session::Call::assert_length(Node& node, std::size_t length) {
   if (record_.target != kChunk && record_.target != kUnsafeChunk) return;
   const auto wanted = static_cast<std::int64_t>(length);
   Node& found = session_.create_node(Op::call_function, python::kLength, {Argument(node)});
-  Node& equal = session_.create_node(Op::call_function, python::kEqual, {Argument(found), Argument(wanted)});
   const std::string message = "%" + node.name() + " must be of " + std::to_string(wanted) +
                               " parts, as many as it was asked for: trace with examples of the sizes that you need";
-  session_.create_node(Op::call_function, python::kAssert, {Argument(equal), Argument(message)});
+  session_.assertions().add(SizeRelation::equal, found, wanted, message);
 }
 
 IValue Session::Call::list_result(Node& node, const IValue* value) {

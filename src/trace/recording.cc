@@ -9,7 +9,6 @@
 #include <utility>
 
 #include <fxgraph/nn/torch_compat.h>
-#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/fake_input.h>
 #include <fxgraph/trace/caller.h>
@@ -288,12 +287,11 @@ std::optional<IValue> Session::Call::known_number() {
   std::vector<Argument> args;
   for (std::size_t i = 0; i < record_.arguments.size(); ++i) args.push_back(argument(i));
   Node& question = session_.create_node(Op::call_function, record_.target, args);
-  Node& equal = session_.create_node(Op::call_function, python::kEqual, {Argument(question), *number});
   const std::string message =
       call_name(record_.target) +
       (known->of_attribute ? " of a parameter or buffer was " : " of a tensor that the program keeps was ") +
       to_string(*number) + " when this was traced, and the graph holds for that value only";
-  session_.create_node(Op::call_function, python::kAssert, {Argument(equal), Argument(message)});
+  session_.assertions().add(SizeRelation::equal, question, *number, message);
   return value;
 }
 

@@ -18,6 +18,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/shapes/op_record.h>
@@ -80,6 +81,10 @@ class Session : public std::enable_shared_from_this<Session> {
   /// The argument that stands for `tensor`: a node, or None for an undefined tensor. Makes get_attr nodes on first use.
   Argument argument_for(const at::Tensor& tensor);
   Node& create_node(Op op, Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {});
+  AssertionWriter assertions() {
+    return AssertionWriter(
+        [this](Symbol target, ArgumentSpan args) -> Node& { return create_node(Op::call_function, target, args); });
+  }
   Node& getitem(Node& node, const Argument& index);
 
   /// The argument for `tensor` where no gradient flows: detached, unless it has none.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/size_report.h>
@@ -224,9 +225,8 @@ class SizeAssertions {
     const std::string why = because(group);
     return why.empty() ? "" : ": " + why;
   }
-  void assert_that(Symbol comparison, Node& size, const Argument& value, const std::string& message) const {
-    Node& check = graph_.call_function(comparison, {Argument(size), value});
-    graph_.call_function(python::kAssert, {Argument(check), Argument(message)});
+  void assert_that(SizeRelation relation, Node& size, const Argument& value, const std::string& message) const {
+    AssertionWriter(graph_).add(relation, size, value, message);
   }
 
   static bool is_tied(const SizeGroup& group) { return group.follows && !group.fixed; }
@@ -258,7 +258,7 @@ class SizeAssertions {
     const std::uint32_t first = group.dimensions.front();
     write_equal(group);
     Node& of = size(first);
-    assert_that(python::kEqual, of, computed(*group.follows),
+    assert_that(SizeRelation::equal, of, computed(*group.follows),
                 name(first) + " must be equal to " + expression(*group.follows) + reason(group));
   }
 
@@ -266,7 +266,7 @@ class SizeAssertions {
     const std::uint32_t first = group.dimensions.front();
     for (std::size_t i = 1; i < group.dimensions.size(); ++i) {
       const std::uint32_t other = group.dimensions[i];
-      assert_that(python::kEqual, size(other), Argument(size(first)),
+      assert_that(SizeRelation::equal, size(other), Argument(size(first)),
                   name(other) + " must be equal to " + name(first) + reason(group));
     }
   }
@@ -279,20 +279,20 @@ class SizeAssertions {
     if (!group.fixed) write_equal(group);
     if (group.fixed) {
       for (const std::uint32_t each : group.dimensions) {
-        assert_that(python::kEqual, size(each), group.size,
+        assert_that(SizeRelation::equal, size(each), group.size,
                     name(each) + " must be " + std::to_string(group.size) + reason);
       }
       return;
     }
     if (group.step != 1) {
       Node& rest = graph_.call_function(python::kMod, {Argument(size(first)), group.step});
-      assert_that(python::kEqual, rest, 0, holds + "a multiple of " + std::to_string(group.step) + reason);
+      assert_that(SizeRelation::equal, rest, 0, holds + "a multiple of " + std::to_string(group.step) + reason);
     }
     if (!group.below_said)
-      assert_that(python::kAtLeast, size(first), group.lowest,
+      assert_that(SizeRelation::at_least, size(first), group.lowest,
                   holds + "at least " + std::to_string(group.lowest) + reason);
     if (!group.above_said)
-      assert_that(python::kAtMost, size(first), group.highest,
+      assert_that(SizeRelation::at_most, size(first), group.highest,
                   holds + "at most " + std::to_string(group.highest) + reason);
   }
 

@@ -184,9 +184,9 @@ void TypeDependence::assert_layout(const std::string& why) {
     if (!Disguise::may_be_laid_out_otherwise(stand_ins_[i])) continue;
     const auto order = order_in_memory(input.example);
     if (input.example.is_contiguous()) {
-      assert_of_input(graph_, input, kContiguous, {}, input.name + " must be contiguous: " + why);
+      assert_of_input(graph_, input, kContiguous, true, input.name + " must be contiguous: " + why);
     } else if (input.example.permute(order).is_contiguous()) {
-      assert_of_input(graph_, input, kContiguous, {}, input.name + " must be laid out as the example: " + why,
+      assert_of_input(graph_, input, kContiguous, true, input.name + " must be laid out as the example: " + why,
                       {order.begin(), order.end()});
     } else {
       const auto strides = input.example.strides();

@@ -54,6 +54,8 @@ RATCHETS = [
     Ratchet("aliases", r"\b(EffectIndex|ChangingStorages|KeptEffects)\b", "src/effects is the one analysis of aliases"),
     Ratchet("walks over aliases", r"\bfor_each_aliased_input\b", "src/effects is the one analysis of aliases", outside="src/effects/"),
     Ratchet("sizes", r"\b(SizeFitter|SizeTerms|Polynomial|FreeSizes|SizeBounds|InputForms)\b", "SizeExpr is the one engine for sizes"),
+    Ratchet("assertions", r'(python::kAssert|"torch\._assert")\)?, ', "AssertionWriter is the one writer of assertions",
+            outside="src/(contract/assertions\\.cc$|ops/records/)"),
     Ratchet("prose that is read", r"\bstrtou?ll\b|\bends_with\(kReason\)|\bfind\(\" must be", "read the condition, never its message"),
     Ratchet("files", r"\bjit::(load|pickle_load|Unpickler)\b", "one file opens what somebody sent, and checks it",
             outside="src/run/stored_values\\.cc$"),

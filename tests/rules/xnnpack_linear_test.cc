@@ -130,7 +130,7 @@ TEST_P(Linear, ComesBackFromItsFileAndIsUndone) {
   optimize(*back, {.rules = {"decompose-packed"}});
   EXPECT_EQ(packed_calls(*back), 0u);
   EXPECT_EQ(back->graph().count(Op::call_function, "aten::linear"), 2u);
-  EXPECT_EQ(back->graph().count(Op::call_function, "torch._assert"), 0u) << print_graph(back->graph());
+  EXPECT_EQ(back->contract().str(), made->contract().str());
   EXPECT_LE(relative_difference(original->forward(x), back->forward(x)), 1e-5);
 }
 

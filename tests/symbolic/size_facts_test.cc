@@ -106,6 +106,23 @@ TEST(SizeFacts, DecideLinearEqualities) {
   }
 }
 
+TEST(SizeFacts, SayTheSameSimply) {
+  testing::RandomExpr random(4);
+  const std::vector<Point> points = all_points();
+  for (int i = 0; i < 3000; ++i) {
+    const SizeCondition said = random_condition(random, i % 2 == 0), simply = said.simplified();
+    for (const Point& at : points) {
+      ASSERT_TRUE(!is_defined(said, at) || is_so(said, at) == is_so(simply, at)) << said << " as " << simply;
+    }
+  }
+  const SizeExpr h = SizeExpr::symbol("h"), w = SizeExpr::symbol("w");
+  EXPECT_EQ((SizeCondition{Relation::at_least, 2 * h - 7, 0}.simplified().str()), "h must be at least 4");
+  EXPECT_EQ((SizeCondition{Relation::less, 0, floor_div(h - 3, 4) + 1}.simplified().str()), "h must be at least 3");
+  EXPECT_EQ((SizeCondition{Relation::at_most, floor_div(h, 4), 2}.simplified().str()), "h must be at most 11");
+  EXPECT_EQ((SizeCondition{Relation::equal, 2 * h - 6, 0}.simplified().str()), "h must be 3");
+  EXPECT_EQ((SizeCondition{Relation::equal, h - w, 0}.simplified().str()), "h must be equal to w");
+}
+
 TEST(SizeFacts, DecideWhatModelsAsk) {
   const SizeExpr n = SizeExpr::symbol("n"), m = SizeExpr::symbol("m");
   SizeFacts facts;

@@ -6,7 +6,6 @@
 #include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
-#include <fxgraph/rewriter/rules/packed_checks.h>
 #include <fxgraph/rewriter/rules/rules.h>
 
 namespace fx::rules::decomposition_packed {
@@ -142,10 +141,7 @@ std::vector<Rewrite> packed() {
 PassResult unpack(RuleContext& program) {
   static const RuleSet rules(program.rule.rules(packed()));
   const RewriteReport done = rewrite_to_fixed_point(program.module, rules, {.shapes = &program.shapes});
-  if (done.applied > 0) {
-    drop_packed_assertions(program.module);
-    eliminate_dead_code(program.module);  // packing for recurrent networks
-  }
+  if (done.applied > 0) eliminate_dead_code(program.module);  // packing for recurrent networks
   const bool cut = program.module.micro_batches().size > 0;
   program.module.set_micro_batches({});
   return {.applied = done.applied + cut, .refused = done.refused};

@@ -4,6 +4,8 @@
 #include <array>
 #include <span>
 
+#include <fxgraph/ops/records/size_rows.h>
+
 namespace fx::internal {
 
 namespace {
@@ -62,5 +64,27 @@ bool looks_at_all(std::string_view packet) { return std::ranges::binary_search(k
 bool raises_by_strides(std::string_view packet) { return is_among(kViews, packet); }
 bool differs_by_strides(std::string_view packet) { return is_among(kReaders, packet); }
 bool copies_in_order(std::string_view packet) { return is_among(kCopies, packet); }
+
+bool SizeCall::gives_contiguous() const {
+  if (internal::gives_contiguous(packet_of(schema_.target.view()))) return true;
+  const auto is_contiguous = [](const AbstractValue& value) {
+    return !value.tensor() || value.tensor()->is_contiguous();
+  };
+  return std::ranges::all_of(arguments_, [&](const AbstractValue& value) {
+    return value.list() ? std::ranges::all_of(*value.list(), is_contiguous) : is_contiguous(value);
+  });
+}
+
+/// Whether the memory format that is asked for puts the result in order; unknown where none is, or none of its own.
+Answer SizeCall::is_in_order(std::size_t rank) const {
+  if (!given("memory_format")) return Answer::unknown;
+  const Argument* format = argument("memory_format").literal();
+  if (!format || format->kind() != ArgumentKind::memory_format) give_up("memory_format is not known");
+  const std::string_view name = format->as_memory_format().name.view();
+  if (name == "preserve_format") return Answer::unknown;
+  if (name == "contiguous_format") return Answer::yes;
+  require(rank == (name == "channels_last" ? 4 : 5), "as many dimensions as the memory format has");
+  return Answer::no;
+}
 
 }  // namespace fx::internal

@@ -288,19 +288,12 @@ Sizes SizeCall::reshaped(const SizeExpr& numel, Sizes sizes) {
   return sizes;
 }
 
-bool SizeCall::gives_contiguous() const {
-  if (internal::gives_contiguous(packet_of(schema_.target.view()))) return true;
-  const auto is_contiguous = [](const AbstractValue& value) {
-    return !value.tensor() || value.tensor()->is_contiguous();
-  };
-  return std::ranges::all_of(arguments_, [&](const AbstractValue& value) {
-    return value.list() ? std::ranges::all_of(*value.list(), is_contiguous) : is_contiguous(value);
-  });
-}
-
 void SizeCall::give(TensorType tensor) {
   for (SizeExpr& size : tensor.sizes) size = facts_.simplified(size);
-  if (!tensor.strides && gives_contiguous()) tensor.strides = contiguous_strides(tensor.sizes);
+  const Answer in_order = is_in_order(tensor.sizes.size());
+  if (in_order == Answer::no) tensor.strides.reset();
+  if (!tensor.strides && (in_order == Answer::yes || (in_order == Answer::unknown && gives_contiguous())))
+    tensor.strides = contiguous_strides(tensor.sizes);
   results_.emplace_back(std::move(tensor));
 }
 

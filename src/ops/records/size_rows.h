@@ -113,6 +113,7 @@ class SizeCall {
 
  private:
   bool gives_contiguous() const;
+  Answer is_in_order(std::size_t rank) const;
   /// What is written in place keeps its form, which must be that of the result.
   void require_written(const TensorType& written, const TensorType& result);
 

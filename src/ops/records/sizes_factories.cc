@@ -40,7 +40,6 @@ void full(SizeCall& c) {
 // (self, …)
 void like(SizeCall& c) {
   const TensorType& self = c.self();
-  if (c.given("memory_format")) SizeCall::give_up("a memory format");
   c.give(self.sizes, c.dtype("dtype", self.dtype));
 }
 void random_like(SizeCall& c) {

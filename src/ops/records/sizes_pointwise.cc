@@ -196,12 +196,6 @@ void triangle(SizeCall& c) {
 // (self, dtype, …) of any overload
 void converted(SizeCall& c) {
   const TensorType& self = c.self();
-  if (c.given("memory_format")) {
-    const Argument* format = c.argument("memory_format").literal();
-    const bool preserves = format && format->kind() == ArgumentKind::memory_format &&
-                           format->as_memory_format().name.view() == "preserve_format";
-    if (!preserves) SizeCall::give_up("another memory format");
-  }
   c.give(self.sizes, c.given("other") ? c.tensor("other").dtype : c.dtype("dtype", self.dtype));
 }
 

@@ -283,12 +283,7 @@ void alias(SizeCall& c) {
 }
 
 void contiguous(SizeCall& c) {
-  const TensorType& self = c.self();
-  const Argument* format = c.argument("memory_format").literal();
-  if (format && format->kind() == ArgumentKind::memory_format &&
-      format->as_memory_format().name.view() != "contiguous_format")
-    SizeCall::give_up("another memory format");
-  c.give(AbstractValue(like(self, self.sizes, self.is_contiguous() ? self.strides : contiguous_strides(self.sizes))));
+  c.give(TensorType{c.self().dtype, c.self().sizes, c.self().is_contiguous() ? c.self().strides : std::nullopt});
 }
 
 constexpr SizeRow kRows[] = {
