@@ -134,12 +134,6 @@ SizeExpr chosen(const SizeExpr& condition, SizeExpr then, SizeExpr otherwise) {
                          SizeExpr::call("ExprCondPair", {std::move(otherwise), SizeExpr::call("true", {})})});
 }
 
-bool is_condition(std::string_view function) {
-  constexpr std::string_view kConditions[] = {
-      "StrictGreaterThan", "StrictLessThan", "GreaterThan", "LessThan", "Equality", "Unequality", "And", "Or", "Not"};
-  return std::ranges::find(kConditions, function) != std::end(kConditions);
-}
-
 // Floats beside whole numbers make floats of those.
 std::optional<SizeExpr> of_several(std::string_view function, std::vector<SizeExpr> operands) {
   if (function.ends_with("Shift")) return shifted(function, operands[0], operands[1]);
@@ -160,6 +154,12 @@ bool varies(const SizeExpr& expr) {
   bool found = false;
   expr.for_each_symbol([&](const std::string&) { found = true; });
   return found;
+}
+
+bool is_condition(const SizeExpr& expr) {
+  constexpr std::string_view kConditions[] = {
+      "StrictGreaterThan", "StrictLessThan", "GreaterThan", "LessThan", "Equality", "Unequality", "And", "Or", "Not"};
+  return std::ranges::find(kConditions, expr.name()) != std::end(kConditions);
 }
 
 std::string number_operator(Symbol target) {
@@ -199,7 +199,7 @@ std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optio
   if (is_of_one(function)) return operands.size() == 1 ? std::optional(of_one(function, operands[0])) : std::nullopt;
   if (operands.size() < 2 || (!of_list && operands.size() > 2)) return std::nullopt;
   std::optional<SizeExpr> made = of_several(function, std::move(operands));
-  if (!made || varies(*made) || made->is_real() || is_condition(function)) return made;
+  if (!made || varies(*made) || made->is_real() || is_condition(*made)) return made;
   const std::optional<std::int64_t> value = made->evaluate({});
   return value ? std::optional(SizeExpr::integer(*value)) : std::nullopt;
 }

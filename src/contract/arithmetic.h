@@ -18,6 +18,9 @@ std::string number_operator(Symbol target);
 /// True when a symbol stands in it.
 bool varies(const SizeExpr& expr);
 
+/// True for what holds or does not, and is 1 or 0: comparisons, And, Or, Not.
+bool is_condition(const SizeExpr& expr);
+
 /// The expression that `node`'s call is of the numbers that it takes, which `value_of` gives; nothing when it is no
 /// arithmetic of numbers. Comparisons are conditions, 1 where they hold.
 std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optional<SizeExpr>(const Node&)>& value_of);

@@ -56,7 +56,7 @@ CallInputs::CallInputs(GraphModule& module, const Graph& graph, const SaveExport
     throw Error(ErrorKind::invalid_argument, "the program takes " + std::to_string(placeholders.size()) + " inputs, " +
                                                  std::to_string(options.inputs.size()) + " examples were given");
   }
-  const auto* noted = placeholders.empty() ? nullptr : note<std::vector<Guard>>(placeholders[0], kGuardsNote);
+  const auto* noted = placeholders.empty() ? nullptr : note<std::vector<SizeExpr>>(placeholders[0], kGuardsNote);
   if (noted && options.sizes != ExportedSizes::fixed) guards_ = *noted;
   for (std::size_t i = 0; i < placeholders.size(); ++i) {
     Node& placeholder = *placeholders[i];
@@ -163,7 +163,7 @@ void CallInputs::make_dynamic(const DynamicSize& size) {
     leaf.meta.sizes[static_cast<std::size_t>(size.dimension)].expr = SizeExpr::symbol(symbol);
     set_strides(leaf.meta);
     ranges_[symbol] = size.range;
-    say_least({"size", size.dimension, static_cast<std::size_t>(&leaf - leaves_.data())}, size.range);
+    say_least({"size", static_cast<std::size_t>(&leaf - leaves_.data()), size.dimension}, size.range);
     return;
   }
   throw Error(ErrorKind::invalid_argument, "there is no dimension " + std::to_string(size.dimension) +
@@ -172,8 +172,8 @@ void CallInputs::make_dynamic(const DynamicSize& size) {
 }
 
 // A range from two on says nothing, for torch.export gives it to every size that varies.
-void CallInputs::say_least(Guard size, const SizeRange& range, std::int64_t step) {
-  if (range.min == 2) guards_.push_back({">=", 0, 0, {std::move(size), {"number", 2 * step}}});
+void CallInputs::say_least(const AskedSize& size, const SizeRange& range, std::int64_t step) {
+  if (range.min == 2) guards_.push_back(SizeExpr::call("GreaterThan", {size.symbol(), 2 * step}));
 }
 
 // What the program asks of sizes says which are free.
@@ -228,7 +228,7 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
       tensors[i]->meta.sizes[dim] = {expr, expr.evaluate(numbers).value_or(examples[i].sizes[dim])};
       const auto range = open.ranges.find(name(i, dim));
       if (range == open.ranges.end()) continue;
-      say_least({"size", static_cast<std::int64_t>(dim), static_cast<std::size_t>(tensors[i] - leaves_.data())},
+      say_least({"size", static_cast<std::size_t>(tensors[i] - leaves_.data()), static_cast<std::int64_t>(dim)},
                 range->second, open.step(name(i, dim)));
     }
     lay_out(tensors[i]->meta, tensors[i]->given, tensors[i]->given_strides);

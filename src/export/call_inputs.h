@@ -48,7 +48,7 @@ class CallInputs {
   const Symbols& symbols() const { return symbols_; }
   const std::map<std::string, SizeRange>& ranges() const { return ranges_; }
   /// What sizes must satisfy beside their ranges.
-  const std::vector<Guard>& guards() const { return guards_; }
+  const std::vector<SizeExpr>& guards() const { return guards_; }
   /// True when sizes were found free by trying alone: one that turns out to have no expression may be fixed.
   bool may_fix() const { return options_.sizes == ExportedSizes::found; }
 
@@ -70,14 +70,14 @@ class CallInputs {
   void add_leaf(Node* node, const c10::IValue* example, const std::string& name);
   void add_noted(Leaf& leaf, const LeafNote& note, const c10::IValue* example);
   void make_dynamic(const DynamicSize& size);
-  void say_least(Guard size, const SizeRange& range, std::int64_t step = 1);
+  void say_least(const AskedSize& size, const SizeRange& range, std::int64_t step = 1);
   void free_sizes(GraphModule& module, const Graph& graph);
   void keep_what_runs(GraphModule& module, const Graph& graph);
   void add_symbols();
   c10::IValue make_leaf(const Leaf& leaf, const Symbols& symbols) const;
 
   const SaveExportedOptions& options_;
-  std::vector<Guard> guards_;
+  std::vector<SizeExpr> guards_;
   const InputNote* note_ = nullptr;  ///< of the argument that is being added
   std::size_t first_leaf_ = 0;
   std::vector<Leaf> leaves_;

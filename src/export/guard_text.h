@@ -3,9 +3,9 @@
 //   L['v'].size()[0] == L['w'].size()[0]
 //   2*(L['flat_args'][1].size()[0] // 4) >= 2
 //
-// Arithmetic of whole numbers, comparisons, `and`, `or`, `not`, `torch.sym_min` and `torch.sym_max` are read.
+// They are conditions of SizeExpr, whose symbols are what is asked of an input: `L['flat_args'][1].size()[0]`.
 //
-// Costs: linear in the text, which may be kLongest bytes long and nest kDeepest deep. Thread-safety: pure functions.
+// Costs: linear in the text. Thread-safety: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,20 @@
 #include <string_view>
 #include <vector>
 
-#include <fxgraph/ir/graph.h>
+#include <fxgraph/symbolic/size_expr.h>
 
 namespace fx::pt2 {
 
-/// A guard as a tree.
-struct Guard {
-  static constexpr std::size_t kLongest = 20000;
-  static constexpr int kDeepest = 100;
+/// What is asked of an input.
+struct AskedSize {
+  std::string kind;         ///< `value`, `size`, `stride`
+  std::size_t leaf = 0;     ///< the input, among all values of the call
+  std::int64_t number = 0;  ///< the dimension that is asked for
 
-  /// The operator of Python (`//`, `and`, `min`); `number` for a literal; what is asked of an input: `value`, `size`,
-  /// `stride`.
-  std::string kind{};
-  std::int64_t number = 0;  ///< the literal, or the dimension that is asked for
-  std::size_t leaf = 0;     ///< the input that is asked, among all values of the call
-  std::vector<Guard> operands{};
+  /// As guards name it, whoever called it what.
+  SizeExpr symbol() const;
+  /// What a symbol of a guard asks.
+  static AskedSize of(std::string_view symbol);
 };
 
 /// The step from a container to what is in it: a key or an index.
@@ -41,14 +40,9 @@ struct GuardStep {
 /// Which value of the call a path names: `L['d']['a'][0]` is d, a, 0. Nothing for one that is not there.
 using GuardPath = std::function<std::optional<std::size_t>(const std::vector<GuardStep>&)>;
 
-/// The tree; nothing for a text that says something else than is read here.
-std::optional<Guard> parse_guard(std::string_view text, const GuardPath& leaf_of);
-/// Python's text, which names inputs by their place among all values of the call: `L['flat_args'][0]`.
-std::string guard_text(const Guard& guard);
-/// Its value (a truth is 1 or 0) where `input` says what sizes are; nothing where it says nothing.
-std::optional<std::int64_t> evaluate_guard(const Guard& guard,
-                                           const std::function<std::optional<std::int64_t>(const Guard& asked)>& input);
-/// Adds the nodes that compute it; `input` gives the node of which something is asked. Null when it gives none.
-Node* add_guard(Graph& graph, const Guard& guard, const std::function<Node*(const Guard& asked)>& input);
+/// The condition; nothing for a text that says something else than is read here.
+std::optional<SizeExpr> parse_guard(std::string_view text, const GuardPath& leaf_of);
+/// Python's text.
+std::string guard_text(const SizeExpr& guard);
 
 }  // namespace fx::pt2

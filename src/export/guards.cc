@@ -38,17 +38,21 @@ class Builder {
     }
     settle();
     for (const StatedGuard& each : guards) {
-      Node* holds = add_guard(graph_, each.guard, [&](const Guard& asked) -> Node* {
+      bool can_be_asked = true;
+      std::map<std::string, Argument> numbers;
+      each.guard.for_each_symbol([&](const std::string& symbol) {
+        const AskedSize asked = AskedSize::of(symbol);
         const auto input = std::ranges::find(inputs, asked.leaf, &CheckedInput::leaf);
-        if (input == inputs.end()) return nullptr;
-        const bool is_tensor = input->kind == CheckedInput::Kind::tensor;
-        if (is_tensor == (asked.kind == "value") ||
-            (is_tensor && asked.number >= static_cast<std::int64_t>(input->tensor.sizes.size())) ||
-            (input->kind == CheckedInput::Kind::literal && !input->literal.is_int()))
-          return nullptr;
-        return values[static_cast<std::size_t>(input - inputs.begin())];
+        const bool is_known = input != inputs.end() && has(*input, asked);
+        can_be_asked = can_be_asked && is_known;
+        if (!is_known || numbers.contains(symbol)) return;
+        Node& value = *values[static_cast<std::size_t>(input - inputs.begin())];
+        const char* question = asked.kind == "size" ? "aten::size.int" : "aten::stride.int";
+        numbers[symbol] =
+            asked.kind == "value" ? Argument(value) : Argument(graph_.call_function(question, {value, asked.number}));
       });
-      if (holds) write_.add(*holds, "the inputs must satisfy " + each.text);
+      const auto number_of = [&](const std::string& symbol) { return numbers.at(symbol); };
+      if (can_be_asked) write_.add(write_.number(each.guard, number_of), "the inputs must satisfy " + each.text);
     }
     eliminate_dead_code(graph_);
     if (graph_.find_nodes(Op::call_function, Symbol("torch._assert")).empty()) return nullptr;
@@ -63,6 +67,12 @@ class Builder {
     SizeExpr expr;
     std::string what;
   };
+
+  static bool has(const CheckedInput& input, const AskedSize& asked) {
+    if (input.kind == CheckedInput::Kind::literal) return asked.kind == "value" && input.literal.is_int();
+    if (input.kind != CheckedInput::Kind::tensor) return asked.kind == "value";
+    return asked.kind != "value" && asked.number < static_cast<std::int64_t>(input.tensor.sizes.size());
+  }
 
   void add(const CheckedInput& input, Node& value) {
     if (input.kind == CheckedInput::Kind::literal) return add_literal(input, value);

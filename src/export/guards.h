@@ -43,7 +43,7 @@ struct CheckedInput {
 
 /// A guard and Python's text of it, for the message.
 struct StatedGuard {
-  Guard guard;
+  SizeExpr guard;
   std::string text;
 };
 

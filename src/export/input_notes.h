@@ -34,7 +34,7 @@ inline constexpr const char* kTreeNote = "tree_spec";
 /// On a placeholder: bool, true when Python wants it by keyword.
 inline constexpr const char* kKeywordNote = "keyword";
 
-/// On the first placeholder: std::vector<Guard>, what sizes must satisfy beside their ranges.
+/// On the first placeholder: std::vector<SizeExpr>, what sizes must satisfy beside their ranges.
 inline constexpr const char* kGuardsNote = "guards";
 
 /// On a get_attr: tensors that Python's state_dict leaves out.

@@ -74,7 +74,7 @@ void ProgramReader::add_guards() {
   std::vector<CheckedInput> inputs;
   for (const auto& [node, input] : checked_) inputs.push_back(input);
   const std::vector<StatedGuard> guards = options_.check_sizes ? read_guards() : std::vector<StatedGuard>();
-  std::vector<Guard> noted;
+  std::vector<SizeExpr> noted;
   for (const StatedGuard& each : guards) noted.push_back(each.guard);
   const std::vector<Node*> placeholders = module_->graph().placeholders();
   if (!noted.empty()) placeholders.front()->meta().set(kGuardsNote, std::move(noted));

@@ -77,7 +77,7 @@ WrittenProgram ProgramWriter::write() {
                   {"out_spec", out_spec},
                   {"forward_arg_names", std::move(names)}};
   Json guards = Json::array();
-  for (const Guard& guard : call_->guards()) guards.push_back(guard_text(guard));
+  for (const SizeExpr& guard : call_->guards()) guards.push_back(guard_text(guard));
   written_.json = {
       {"graph_module",
        {{"graph", writer_->finish(std::move(inputs), std::move(results))},

@@ -1,11 +1,12 @@
 // The entry of generalising: what the caller has declared of sizes, and what an earlier attempt has found.
 #include <algorithm>
 
+#include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/run/keep_random_state.h>
 #include <fxgraph/shapes/fake_input.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/symbolic/size_text.h>
 #include <fxgraph/trace/generaliser.h>
-#include <fxgraph/trace/size_tie.h>
 #include <fxgraph/trace/type_dependence.h>
 
 namespace fx::internal {
@@ -20,19 +21,55 @@ void bound_by(SizeGroups& groups, const std::vector<std::vector<std::int64_t>>& 
   }
 }
 
+/// `mask[1] = x[1] + cache[1]`
+struct DeclaredTie {
+  std::string dimension;
+  SizeExpr size;
+};
+
+DeclaredTie parse_tie(std::string_view text, const std::vector<std::string>& names) {
+  const auto fail = [&](const std::string& why) {
+    throw Error(ErrorKind::invalid_argument,
+                "Sizes::tied(\"" + std::string(text) + "\"): " + why + "; write it as \"mask[1] = x[1] + cache[1]\"");
+  };
+  // The longest that fits: `x[1]` and `x[12]`, `xs[0].size(1)`.
+  const auto name = [&](std::string_view rest) -> std::optional<NameInText> {
+    std::string_view found;
+    for (const std::string& each : names) {
+      if (each.size() > found.size() && rest.starts_with(each)) found = each;
+    }
+    if (found.empty()) return std::nullopt;
+    return NameInText{found.size(), SizeExpr::symbol(std::string(found))};
+  };
+  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  const std::optional<NameInText> first = name(text.substr(begin));
+  if (!first) fail("the name of a dimension is missing at column " + std::to_string(begin + 1));
+  const std::size_t equals = std::min(text.find_first_not_of(' ', begin + first->length), text.size());
+  if (!text.substr(equals).starts_with('=')) fail("'=' is missing at column " + std::to_string(equals + 1));
+  DeclaredTie tie{first->size.name(), {}};
+  try {
+    tie.size = read_size(text, name, equals + 1);
+  } catch (const Error& error) {
+    fail(error.what());
+  }
+  if (is_condition(tie.size)) fail("a condition stands where a size is wanted");
+  return tie;
+}
+
 void tie_declared(SizeGroups& groups, const std::vector<BoundTensor>& inputs, const Sizes& sizes) {
   std::vector<std::string> names;
   for (const SizeDimension& dimension : groups.dimensions)
     names.push_back(dimension_name(inputs[dimension.input], dimension.dim));
   for (const std::string& text : sizes.ties()) {
     DeclaredTie declared = parse_tie(text, names);
-    const std::int64_t is = groups.groups[declared.group].size, wanted = declared.tie.value(groups.examples());
+    const std::uint32_t group = groups.group_of(declared.dimension);
+    const std::int64_t is = groups.groups[group].size, wanted = groups.value(declared.size, groups.examples());
     if (is != wanted) {
       throw Error(ErrorKind::invalid_argument, "Sizes::tied(\"" + text + "\"): of the examples the one is " +
                                                    std::to_string(is) + ", the other " + std::to_string(wanted));
     }
-    groups.groups[declared.group].why = "it is declared";
-    groups.follow(declared.group, std::move(declared.tie));
+    groups.groups[group].why = "it is declared";
+    groups.follow(group, std::move(declared.size));
   }
 }
 

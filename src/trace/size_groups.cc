@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include <fxgraph/support/error.h>
 #include <fxgraph/trace/disguise.h>
@@ -110,7 +111,7 @@ GroupSizes SizeGroups::with_followers(GroupSizes sizes) const {
     has_changed = false;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (!groups[i].follows || groups[i].fixed || groups[i].dimensions.empty()) continue;
-      const std::int64_t size = std::max<std::int64_t>(groups[i].follows->value(sizes), 0);
+      const std::int64_t size = std::max<std::int64_t>(value(*groups[i].follows, sizes), 0);
       has_changed = has_changed || sizes[i] != size;
       sizes[i] = size;
     }
@@ -253,19 +254,40 @@ void SizeGroups::tie(std::uint32_t a, std::uint32_t b) {
   groups[b].dimensions.clear();
   for (SizeGroup& group : groups) {
     if (group.one_or == b) group.one_or = a;
-    if (group.follows) group.follows->replace(b, a);
   }
 }
 
-void SizeGroups::follow(std::uint32_t group, SizeTie tie) {
+std::uint32_t SizeGroups::group_of(const std::string& dimension) const {
+  const auto is_it = [&](const SizeDimension& each) {
+    return dimension_name(inputs_[each.input], each.dim) == dimension;
+  };
+  return std::find_if(dimensions.begin(), dimensions.end(), is_it)->group;
+}
+
+std::vector<std::uint32_t> SizeGroups::groups_of(const SizeExpr& tie) const {
+  std::vector<std::uint32_t> found;
+  tie.for_each_symbol([&](const std::string& dimension) {
+    const std::uint32_t group = group_of(dimension);
+    if (std::find(found.begin(), found.end(), group) == found.end()) found.push_back(group);
+  });
+  return found;
+}
+
+std::int64_t SizeGroups::value(const SizeExpr& tie, const GroupSizes& sizes) const {
+  std::map<std::string, std::int64_t> at;
+  tie.for_each_symbol([&](const std::string& dimension) { at.emplace(dimension, sizes[group_of(dimension)]); });
+  return tie.evaluate(at).value_or(-1);
+}
+
+void SizeGroups::follow(std::uint32_t group, SizeExpr tie) {
   // No input has a size below zero: the graph refuses what would give one by itself.
   GroupSizes sizes = examples();
-  const std::vector<std::uint32_t> others = tie.of();
+  const std::vector<std::uint32_t> others = groups_of(tie);
   if (!others.empty()) {
     SizeGroup& of = groups[others.front()];
     const auto is_possible = [&](std::int64_t size) {
       sizes[others.front()] = size;
-      return tie.value(sizes) >= 0;
+      return value(tie, sizes) >= 0;
     };
     while (of.below + 1 < of.size && !is_possible(of.below + 1)) ++of.below;
   }
@@ -277,7 +299,7 @@ void SizeGroups::fix_followers() {
   for (std::size_t passes = groups.size(); passes-- > 0;) {
     for (SizeGroup& group : groups) {
       if (!group.follows) continue;
-      const std::vector<std::uint32_t> of = group.follows->of();
+      const std::vector<std::uint32_t> of = groups_of(*group.follows);
       if (std::all_of(of.begin(), of.end(), is_fixed)) group.fixed = true;
     }
   }

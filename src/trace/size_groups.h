@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <fxgraph/symbolic/size_expr.h>
 #include <fxgraph/trace/sample.h>
-#include <fxgraph/trace/size_tie.h>
 #include <fxgraph/trace/sizes.h>
 
 namespace fx::internal {
@@ -38,8 +38,8 @@ struct SizeGroup {
   std::int64_t lowest, highest;
   /// A group of size one that broadcasts: it may be that of the other group, or one.
   std::optional<std::uint32_t> one_or;
-  /// What it is of others, for a group that does not vary without them.
-  std::optional<SizeTie> follows;
+  /// What it is of others, by the names of their dimensions, for a group that does not vary without them.
+  std::optional<SizeExpr> follows;
   std::string why, where;  ///< why it is fixed, tied or has steps
   /// The sizes at which the program came through.
   std::set<std::int64_t> probed{};
@@ -106,7 +106,12 @@ class SizeGroups {
   /// Makes two groups one.
   void tie(std::uint32_t a, std::uint32_t b);
   /// Makes a group follow from others, which follow from none.
-  void follow(std::uint32_t group, SizeTie tie);
+  void follow(std::uint32_t group, SizeExpr tie);
+  /// The groups of the dimensions that the expression names.
+  std::vector<std::uint32_t> groups_of(const SizeExpr& tie) const;
+  std::uint32_t group_of(const std::string& dimension) const;
+  /// What it is for these sizes; -1 where something is divided by zero.
+  std::int64_t value(const SizeExpr& tie, const GroupSizes& sizes) const;
   /// Says nothing of where the program was run: it holds by construction.
   void forget_probed() {
     for (SizeGroup& group : groups) group.probed.clear();

@@ -202,20 +202,6 @@ class SizeAssertions {
     if (!node) node = &graph_.call_function(kSize, {Argument(input), dimension(i).dim});
     return *node;
   }
-  std::string expression(const SizeTie& tie) const {
-    return tie.str([this](std::uint32_t group) { return name(first_of(group)); });
-  }
-  Argument computed(const SizeTie& tie) {
-    return tie.build<Argument>([this](std::uint32_t group) { return Argument(size(first_of(group))); },
-                               [](std::int64_t number) { return Argument(number); },
-                               [this](SizeTie::Op op, const Argument& a, const Argument& b) {
-                                 const Symbol target = op == SizeTie::Op::add   ? python::kAdd
-                                                       : op == SizeTie::Op::sub ? python::kSub
-                                                       : op == SizeTie::Op::mul ? python::kMul
-                                                                                : python::kFloorDiv;
-                                 return Argument(graph_.call_function(target, {a, b}));
-                               });
-  }
   static std::string because(const SizeGroup& group) {
     std::string why = group.why.size() > 240 ? group.why.substr(0, 237) + "..." : group.why;
     if (!group.where.empty()) why += " (" + group.where + ")";
@@ -252,14 +238,17 @@ class SizeAssertions {
 
   void write_tie(const SizeGroup& group) {
     std::vector<std::uint32_t> named = group.dimensions;
-    for (const std::uint32_t of : group.follows->of()) named.push_back(first_of(of));
+    for (const std::uint32_t of : groups_.groups_of(*group.follows)) named.push_back(first_of(of));
     if (!is_written(named)) return;
     const auto at = graph_.inserting_after(last_of(named));
     const std::uint32_t first = group.dimensions.front();
     write_equal(group);
     Node& of = size(first);
-    assert_that(SizeRelation::equal, of, computed(*group.follows),
-                name(first) + " must be equal to " + expression(*group.follows) + reason(group));
+    const Argument computed = AssertionWriter(graph_).number(*group.follows, [this](const std::string& dimension) {
+      return Argument(size(first_of(groups_.group_of(dimension))));
+    });
+    assert_that(SizeRelation::equal, of, computed,
+                name(first) + " must be equal to " + group.follows->str() + reason(group));
   }
 
   void write_equal(const SizeGroup& group) {
@@ -308,7 +297,7 @@ class SizeAssertions {
                                          : Kind::any;
       if (statement.kind == Kind::any || statement.kind == Kind::steps)
         statement.probed.assign(group.probed.begin(), group.probed.end());
-      if (statement.kind == Kind::tied) statement.expression = expression(*group.follows);
+      if (statement.kind == Kind::tied) statement.expression = group.follows->str();
       statement.value = group.fixed ? group.size : group.follows ? 0 : group.step;
       for (const std::uint32_t each : group.dimensions) {
         statement.dimensions += (statement.dimensions.empty() ? "" : " = ") + name(each);

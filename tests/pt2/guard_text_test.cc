@@ -1,4 +1,5 @@
 // Python's guards on sizes: read, written, computed; compared with a reader that only knows numbers.
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/guards.h>
 #include <fxgraph/export/load.h>
@@ -25,14 +26,13 @@ std::optional<std::size_t> leaf_of(const std::vector<GuardStep>& path) {
 
 // All values are numbers.
 c10::IValue computed(const std::string& text, const std::vector<std::int64_t>& values) {
-  const std::optional<Guard> guard = parse_guard(text, leaf_of);
+  const std::optional<SizeExpr> guard = parse_guard(text, leaf_of);
   if (!guard) return {};
   Graph graph;
   std::vector<Node*> inputs;
   for (std::size_t i = 0; i < values.size(); ++i) inputs.push_back(&graph.placeholder("n" + std::to_string(i)));
-  Node* made = add_guard(graph, *guard, [&](const Guard& asked) { return inputs.at(asked.leaf); });
-  if (!made) return {};
-  graph.output(*made);
+  graph.output(AssertionWriter(graph).number(
+      *guard, [&](const std::string& symbol) { return Argument(*inputs.at(AskedSize::of(symbol).leaf)); }));
   GraphModule module(std::move(graph));
   return module.run({values.begin(), values.end()});
 }

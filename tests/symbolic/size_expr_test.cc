@@ -1,7 +1,11 @@
 // Canonical expressions against the trees that they were made of, at all small sizes.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fxgraph/symbolic/size_expr.h>
+#include <fxgraph/symbolic/size_text.h>
+
+#include "tests/support/error_of.h"
 #include "tests/symbolic/random_expr.h"
 
 namespace fx::size_expr_test {
@@ -49,6 +53,60 @@ TEST(SizeExpr, IsReadAsItIsWritten) {
     ASSERT_EQ(SizeExpr::parse(tree.dump()), tree);
     ASSERT_EQ(SizeExpr::parse(tree.simplified().dump()), tree.simplified());
   }
+}
+
+std::optional<NameInText> letter(std::string_view text) {
+  if (text.empty() || !std::isalpha(static_cast<unsigned char>(text[0]))) return std::nullopt;
+  return NameInText{1, SizeExpr::symbol(std::string(text.substr(0, 1)))};
+}
+
+TEST(SizeExpr, IsReadAsPeopleWriteIt) {
+  testing::RandomExpr random(5);
+  for (int i = 0; i < 5000; ++i) {
+    const SizeExpr tree = i % 2 ? random.tree(4) : random.linear(), read = read_size(tree.str(), letter);
+    for (int point = 0; point < 10; ++point) {
+      const auto at = random.point(9);
+      ASSERT_EQ(tree.evaluate(at), read.evaluate(at)) << tree << " is read as " << read;
+    }
+  }
+  const struct {
+    const char *text, *read;
+  } kTexts[] = {{"a + b*2 - 3", "a + b*2 - 3"},
+                {" ( a+b ) // 4 % 3", "((a + b)//4)%3"},
+                {"not a == 1 and b >= 2 or c != 0", "not a == 1 and b >= 2 or c != 0"},
+                {"not (a == 1 and b < 2)", "not (a == 1 and b < 2)"},
+                {"torch.sym_min(a, 3) <= max(b, c, 2)", "Min(a, 3) <= Max(b, c, 2)"}};
+  for (const auto& [text, read] : kTexts) EXPECT_EQ(read_size(text, letter).str(), read);
+}
+
+TEST(SizeExpr, SaysWhatIsMissing) {
+  const struct {
+    std::string text, missing;
+  } kTexts[] = {{"", "a number or a name is missing at column 1"},
+                {"a +", "a number or a name is missing at column 4"},
+                {"a ** 2", "an operator is missing at column 3"},
+                {"a / 2", "an operator is missing at column 3"},
+                {"(a", "')' is missing at column 3"},
+                {"min(a)", "',' is missing at column 6"},
+                {"2.5*a", "a whole number is missing at column 1"},
+                {"99999999999999999999", "a number or a name is missing at column 1"},
+                {"a < b < c", "an operator is missing at column 7"},
+                {std::string(5000, '('), "an expression with fewer brackets is missing at column 102"},
+                {std::string(5000, '-'), "an expression with fewer brackets is missing at column 102"},
+                {std::string(30000, ' '), "a shorter text is missing at column 1"}};
+  for (const auto& [text, missing] : kTexts) {
+    const std::string said = testing::error_of([&text = text] { read_size(text, letter); });
+    EXPECT_EQ(said, missing) << text.substr(0, 20);
+  }
+}
+
+TEST(SizeExpr, IsReadHoweverLongItIs) {
+  std::string sum = "a";
+  for (int i = 0; i < 4000; ++i) sum += i % 2 ? " - 1" : " + 2";
+  EXPECT_EQ(read_size(sum, letter).evaluate({{"a", 7}}), 2007);
+  std::string quotients = "a";
+  for (int i = 0; i < 4000; ++i) quotients += "//2";
+  EXPECT_THAT(testing::error_of([&] { read_size(quotients, letter); }), ::testing::HasSubstr("a shorter expression"));
 }
 
 TEST(SizeExpr, LeavesWhatDoesNotFit) {

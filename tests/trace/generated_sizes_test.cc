@@ -45,18 +45,18 @@ Tensor up_to_eight(Tensor x) { return x.split(8, 1)[0] * x.size(1); }
 
 std::vector<ShapedProgram> programs() {
   return {
-      program("Twice", testing::tied::twice, {{4}, {8}}, {"y[0] = 2 * x[0]"}, {{{1}, {2}}, {{7}, {14}}},
+      program("Twice", testing::tied::twice, {{4}, {8}}, {"y[0] = 2*x[0]"}, {{{1}, {2}}, {{7}, {14}}},
               {{{7}, {15}}, {{4}, {9}}}),
-      program("RelativePositions", testing::tied::relative_positions, {{5, 5}, {9}}, {"y[0] = 2 * x[0] - 1"},
+      program("RelativePositions", testing::tied::relative_positions, {{5, 5}, {9}}, {"y[0] = 2*x[0] - 1"},
               {{{3, 3}, {5}}, {{12, 12}, {23}}}, {{{5, 5}, {10}}}),
-      program("Flattened", flattened, {{2, 5, 4}, {10}}, {"y[0] = x[0] * x[1]"}, {{{3, 7, 4}, {21}}, {{4, 1, 3}, {4}}},
+      program("Flattened", flattened, {{2, 5, 4}, {10}}, {"y[0] = x[0]*x[1]"}, {{{3, 7, 4}, {21}}, {{4, 1, 3}, {4}}},
               {{{3, 7, 4}, {20}}}),
-      program("Patches", testing::tied::patches, {{2, 3, 16, 24}, {25, 3}}, {"y[0] = (x[2] // 4) * (x[3] // 4) + 1"},
+      program("Patches", testing::tied::patches, {{2, 3, 16, 24}, {25, 3}}, {"y[0] = (x[2]//4)*(x[3]//4) + 1"},
               {{{1, 3, 8, 8}, {5, 3}}, {{2, 3, 19, 21}, {21, 3}}}, {{{2, 3, 16, 24}, {24, 3}}}),
       program("Cached", testing::tied::cached, {{2, 3, 4}, {2, 5, 4}, {3, 8}}, {"z[1] = x[1] + y[1]"},
               {{{2, 1, 4}, {2, 9, 4}, {1, 10}}, {{3, 12, 8}, {3, 30, 8}, {12, 42}}},
               {{{2, 3, 4}, {2, 5, 4}, {3, 9}}, {{2, 4, 4}, {2, 5, 4}, {4, 8}}}),
-      program("Frames", testing::tied::frames, {{2, 100}, {2, 11}}, {"y[1] = (x[1] + 10) // 10"},
+      program("Frames", testing::tied::frames, {{2, 100}, {2, 11}}, {"y[1] = (x[1] + 10)//10"},
               {{{2, 109}, {2, 11}}, {{3, 37}, {3, 4}}}, {{{2, 110}, {2, 11}}}),
       program("SamePadding", same_padding, {{1, 2, 16, 24}}, {},
               {{{2, 1, 9, 33}}, {{1, 2, 12, 10}}, {{1, 2, 31, 29}}, {{1, 2, 100, 6}}}, {}),
