@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <utility>
 
 #include <fxgraph/contract/called_shapes.h>
 #include <fxgraph/ops/python_symbols.h>
@@ -13,30 +15,6 @@
 namespace fx {
 
 namespace {
-
-/// Numbers are made of numbers, of sizes and the like, which takes nothing; of data they are read.
-bool makes_a_number(const CallShapes& call) {
-  if (!call.outputs.empty()) return false;
-  if (!call.call) return call.node.is(Op::call_function) && call.inputs.empty();
-  return !call.call.schema().returns_tensors();
-}
-
-/// `known` is false when shapes or a formula are missing. parameter_bytes is not set.
-NodeCost cost_of_call(const CallShapes& call) {
-  NodeCost cost;
-  if (call.packet == python::kGetItem || (call.call && call.call.schema().traits.view)) return cost;
-  if (makes_a_number(call)) {
-    if (reads_data(call.packet)) cost.bytes_read = call.input_bytes;
-    return cost;
-  }
-  const auto ops = operations_of(call);
-  cost.known = ops.has_value() && !call.outputs.empty();
-  if (ops) cost.macs = ops->macs, cost.flops = ops->flops;
-  for (const TensorInfo& output : call.outputs) cost.bytes_written += output.bytes();
-  cost.bytes_read = call.input_bytes;
-  if (looks_up(call.packet) && !call.inputs.empty()) cost.bytes_read += cost.bytes_written - call.inputs[0]->bytes();
-  return cost;
-}
 
 /// The modules by path, and their costs added up from the nodes.
 class ModuleTree {
@@ -149,20 +127,94 @@ bool packs(const Node& node) {
   return std::ranges::any_of(kPackedKernels, [&](const PackedKernel& kernel) { return packet == kernel.pack; });
 }
 
-/// What a call of such a kernel computes, and of which tensors beside its input.
-std::optional<ModuleCall> packed_call(const Node& node, const Shapes& shapes) {
-  if (!node.is(Op::call_function) || node.args().size() < 2 || !node.arg(1).is_node()) return std::nullopt;
+/// The kernel that a node calls, by what its second argument packs; null where it is none.
+const PackedKernel* packed_kernel(const Node& node) {
+  if (!node.is(Op::call_function) || node.args().size() < 2 || !node.arg(1).is_node()) return nullptr;
   const Symbol packet = packet_symbol(node, call_of(node));
-  const Node& packed = node.arg(1).node();
   for (const PackedKernel& kernel : kPackedKernels) {
-    if (packet != kernel.run || !packs(packed)) continue;
-    ModuleCall call{Symbol(kernel.computes), {}};
-    packed.for_each_input([&](const Node& input) {
-      for (const TensorInfo& tensor : shapes[input].tensors) call.parameters.push_back(tensor);
-    });
-    return call;
+    if (packet == kernel.run && packs(node.arg(1).node())) return &kernel;
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+/// Numbers are made of numbers, of sizes and the like, which takes nothing; of data they are read.
+bool makes_a_number(const CallShapes& call) {
+  if (!call.outputs.empty()) return false;
+  if (!call.call) return call.node.is(Op::call_function) && call.inputs.empty();
+  return !call.call.schema().returns_tensors();
+}
+
+/// One call; not known when shapes or a formula are missing.
+struct CallCost {
+  Operations operations;
+  SizeExpr bytes_read, bytes_written;
+  bool known = true;
+};
+
+SizeExpr bytes_of(const TensorType& type) { return type.numel() * SizeExpr(element_size(type.dtype)); }
+
+CallCost cost_of_call(const CallShapes& call, const SizeExpr& input_bytes) {
+  CallCost cost;
+  if (call.packet == python::kGetItem || (call.call && call.call.schema().traits.view)) return cost;
+  if (makes_a_number(call)) {
+    if (reads_data(call.packet)) cost.bytes_read = input_bytes;
+    return cost;
+  }
+  const auto operations = operations_of(call);
+  cost.known = operations.has_value() && !call.outputs.empty();
+  cost.operations = operations.value_or(Operations());
+  for (const TensorType& output : call.outputs) cost.bytes_written = cost.bytes_written + bytes_of(output);
+  cost.bytes_read = input_bytes;
+  if (looks_up(call.packet) && !call.inputs.empty())
+    cost.bytes_read = cost.bytes_read + cost.bytes_written - bytes_of(call.inputs[0]);
+  return cost;
+}
+
+/// The costs of calls, in numbers or expressions: as `types_of` gives the tensors of a node.
+class CallCosts {
+ public:
+  using TypesOf = std::function<void(const Node& node, std::vector<TensorType>& types)>;
+
+  CallCosts(const Graph& graph, TypesOf types_of) : types_of_(std::move(types_of)), last_user_(graph, nullptr) {}
+
+  CallCost of(const Node& node, const std::optional<ModuleCall>& module) {
+    inputs_.clear();
+    outputs_.clear();
+    SizeExpr bytes;
+    const auto add = [&](const Node& input) {
+      const std::size_t before = inputs_.size();
+      types_of_(input, inputs_);
+      if (std::exchange(last_user_[input], &node) == &node) return;
+      for (std::size_t i = before; i < inputs_.size(); ++i) bytes = bytes + bytes_of(inputs_[i]);
+    };
+    const Call call = call_of(node);
+    for_each_operand(node, call, add);
+    const std::size_t given = inputs_.size();
+    const PackedKernel* kernel = packed_kernel(node);
+    if (kernel) node.arg(1).node().for_each_input(add);
+    for (const TensorInfo& tensor : module ? module->parameters : std::vector<TensorInfo>()) {
+      inputs_.push_back({tensor.dtype, {tensor.sizes.begin(), tensor.sizes.end()}, {}});
+      bytes = bytes + bytes_of(inputs_.back());
+    }
+    types_of_(node, outputs_);
+    const Symbol packet = kernel ? Symbol(kernel->computes) : module ? module->packet : packet_symbol(node, call);
+    return cost_of_call({node, call, packet, inputs_, outputs_, inputs_.size() - given}, bytes);
+  }
+
+ private:
+  const TypesOf types_of_;
+  NodeMap<const Node*> last_user_;
+  std::vector<TensorType> inputs_, outputs_;
+};
+
+bool calls_something(const Node& node) {
+  return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output) && !packs(node);
+}
+
+void add_types(const AbstractValue& value, std::vector<TensorType>& types) {
+  if (value.tensor()) types.push_back(*value.tensor());
+  if (!value.list()) return;
+  for (const AbstractValue& each : *value.list()) add_types(each, types);
 }
 
 }  // namespace
@@ -187,36 +239,30 @@ std::string module_path(const Node& node) {
 Cost::Cost(const Graph& graph, const Shapes& shapes, const ModuleInfo& modules) : costs_(graph) {
   ModuleTree tree;
   FlatMap<char> seen;  // attributes and modules whose parameters are counted
-  std::vector<const TensorInfo*> inputs;
-  NodeMap<const Node*> last_user(graph, nullptr);
+  CallCosts calls(graph, [&](const Node& node, std::vector<TensorType>& types) {
+    for (const TensorInfo& tensor : shapes[node].tensors)
+      types.push_back({tensor.dtype, {tensor.sizes.begin(), tensor.sizes.end()}, {}});
+  });
   for (const Node& node : graph.nodes()) {
     if (node.is(Op::get_attr) && !std::exchange(seen[node.target().id()], 1)) {
       const std::string_view path = parent_path(node.target().view());
       for (const TensorInfo& tensor : shapes[node].tensors) tree.add_parameter(path, tensor);
     }
-    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output) || packs(node)) continue;
-    std::optional<ModuleCall> module = packed_call(node, shapes);
-    const bool is_packed = module.has_value();  // its weights are attributes, and counted as such
-    if (node.is(Op::call_module) && modules.cost) module = modules.cost(node);
-    inputs.clear();
-    std::int64_t parameters = 0, input_bytes = 0;
-    const Call call = call_of(node);
-    for_each_operand(node, call, [&](const Node& input) {
-      for (const TensorInfo& tensor : shapes[input].tensors) inputs.push_back(&tensor);
-      if (std::exchange(last_user[input], &node) == &node) return;
-      input_bytes += shapes[input].bytes();
-      if (input.is(Op::get_attr)) parameters += shapes[input].bytes();
-    });
-    if (module) {
-      for (const TensorInfo& tensor : module->parameters) {
-        inputs.push_back(&tensor);
-        parameters += tensor.bytes();
-        input_bytes += tensor.bytes();
-      }
-    }
+    if (!calls_something(node)) continue;
+    const auto module = node.is(Op::call_module) && modules.cost ? modules.cost(node) : std::nullopt;
+    const CallCost call = calls.of(node, module);
+    const auto macs = call.operations.macs.evaluate({}), flops = call.operations.flops.evaluate({}),
+               read = call.bytes_read.evaluate({}), written = call.bytes_written.evaluate({});
     NodeCost& cost = costs_[node];
-    cost = cost_of_call({node, call, module ? module->packet : packet_symbol(node, call), inputs, shapes[node].tensors,
-                         input_bytes, module ? module->parameters.size() : 0});
+    cost = {static_cast<double>(macs.value_or(0)), static_cast<double>(flops.value_or(0)), read.value_or(0),
+            written.value_or(0)};
+    cost.known = call.known && macs && flops && read && written;
+    std::int64_t parameters = 0;
+    for (const Node* input : node.all_input_nodes()) parameters += input->is(Op::get_attr) ? shapes[*input].bytes() : 0;
+    if (packed_kernel(node))
+      node.arg(1).node().for_each_input([&](const Node& input) { parameters += shapes[input].bytes(); });
+    for (const TensorInfo& tensor : module ? module->parameters : std::vector<TensorInfo>())
+      parameters += tensor.bytes();
     const std::string path = module_path(node);
     const auto called = !cost.known && node.is(Op::call_module) ? shapes_in_call(node, shapes, modules) : std::nullopt;
     if (called) {
@@ -228,7 +274,7 @@ Cost::Cost(const Graph& graph, const Shapes& shapes, const ModuleInfo& modules) 
       unknown_.push_back(node.name());
     }
     tree.add(path, cost);
-    if ((module || called) && !is_packed && !std::exchange(seen[node.target().id()], 1)) {
+    if ((module || called) && !std::exchange(seen[node.target().id()], 1)) {
       if (called) tree.add_parameters(path, parameters);
       if (module && !called) {
         for (const TensorInfo& tensor : module->parameters) tree.add_parameter(path, tensor);
@@ -237,6 +283,27 @@ Cost::Cost(const Graph& graph, const Shapes& shapes, const ModuleInfo& modules) 
     cost.parameter_bytes = parameters;
   }
   modules_ = tree.in_order();
+}
+
+std::optional<CostFormula> cost_formula(const Graph& graph, const SymbolicShapes& shapes, const ModuleInfo& modules) {
+  CostFormula total;
+  CallCosts calls(graph, [&](const Node& node, std::vector<TensorType>& types) { add_types(shapes[node], types); });
+  for (const Node& node : graph.nodes()) {
+    if (!calls_something(node)) continue;
+    const CallCost call = calls.of(node, node.is(Op::call_module) && modules.cost ? modules.cost(node) : std::nullopt);
+    CostFormula cost{call.operations.macs, call.operations.flops, call.bytes_read + call.bytes_written};
+    if (!call.known) {
+      const auto called = node.is(Op::call_module)
+                              ? sizes_in_call(
+                                    node, [&](const Node& input) { return shapes[input]; }, modules)
+                              : std::nullopt;
+      const auto inside = called ? cost_formula(*called->graph, called->sizes, called->modules) : std::nullopt;
+      if (!inside) return std::nullopt;
+      cost = *inside;
+    }
+    total = {total.macs + cost.macs, total.flops + cost.flops, total.bytes + cost.bytes};
+  }
+  return total;
 }
 
 double roofline_seconds(const NodeCost& cost, const Machine& machine) {

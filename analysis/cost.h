@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include <fxgraph/contract/symbolic_shapes.h>
 #include <fxgraph/effects/module_info.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/node_map.h>
@@ -84,6 +85,16 @@ class Cost {
   std::vector<ModuleCost> modules_;
   std::vector<std::string> unknown_;
 };
+
+/// What a whole graph does and moves, as formulas of sizes.
+struct CostFormula {
+  SizeExpr macs;   ///< multiply-accumulates
+  SizeExpr flops;  ///< floating-point operations, macs included
+  SizeExpr bytes;  ///< read and written
+};
+/// That of a graph whose sizes are expressions, by the same rows as Cost; nothing where one call's is not known.
+std::optional<CostFormula> cost_formula(const Graph& graph, const SymbolicShapes& shapes,
+                                        const ModuleInfo& modules = {});
 
 /// A machine, as far as a roofline sees it.
 struct Machine {

@@ -13,8 +13,7 @@ class TextModel : public Model {
   explicit TextModel(Graph graph) : graph_(std::move(graph)) {}
   Graph& graph() override { return graph_; }
   Shapes propagate_shapes(const InputOptions&) override { needs_torch("shapes"); }
-  std::vector<VaryingSize> varying_sizes(const std::vector<TensorInfo>&) override { needs_torch("shapes"); }
-  Shapes shapes_at(const std::vector<TensorInfo>&) override { needs_torch("shapes"); }
+  OpenProgram at_open_sizes(const std::vector<TensorInfo>&) override { needs_torch("shapes"); }
   NodeTimes times(const InputOptions&) override { needs_torch("times"); }
   double difference(Model&, const InputOptions&, int) override { needs_torch("verifying"); }
 

@@ -42,11 +42,8 @@ class Model {
   virtual std::string code(Language language) { return fx::code(graph(), language); }
   /// Shapes of all values for these inputs. Needs LibTorch.
   virtual Shapes propagate_shapes(const InputOptions& inputs) = 0;
-  /// The sizes of these inputs that vary, and the shapes for others, without data. Needs LibTorch.
-  /// @{
-  virtual std::vector<VaryingSize> varying_sizes(const std::vector<TensorInfo>& inputs) = 0;
-  virtual Shapes shapes_at(const std::vector<TensorInfo>& inputs) = 0;
-  /// @}
+  /// The sizes of these inputs that vary, and those of all values as formulas of them. Needs LibTorch.
+  virtual OpenProgram at_open_sizes(const std::vector<TensorInfo>& inputs) = 0;
   /// How long each node takes. Needs LibTorch.
   virtual NodeTimes times(const InputOptions& inputs) = 0;
   /// Writes the program in the form that the ending of `path` names, `.pt`, `.pt2` or text, or else in that it came in.

@@ -111,8 +111,7 @@ int report(const ReportOptions& options, Backend* backend) {
   Report report = make_report(model->graph(), inputs, parts);
   if (options.formulas) {
     const std::vector<TensorInfo> given = parse_inputs(options.inputs.shapes);
-    const auto shapes_at = [&](const std::vector<TensorInfo>& other) { return model->shapes_at(other); };
-    report.sizes = size_formulas(model->graph(), given, model->varying_sizes(given), shapes_at, inputs, parts);
+    report.sizes = size_formulas(model->graph(), model->at_open_sizes(given), inputs, parts);
   }
   if (!options.baseline.empty()) report.baseline = compare(report, options);
   write_output(options.output, kFormats.at(options.format)(report, model->graph(), inputs, parts));

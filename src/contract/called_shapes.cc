@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include <fxgraph/contract/symbolic_shapes.h>
-
 namespace fx {
 namespace {
 
@@ -32,11 +30,12 @@ void add_tensors(const AbstractValue& value, TensorInfos& tensors) {
 
 }  // namespace
 
-std::optional<CalledShapes> shapes_in_call(const Node& call, const Shapes& shapes, const ModuleInfo& modules) {
+std::optional<CalledSizes> sizes_in_call(const Node& call, const std::function<AbstractValue(const Node&)>& value_of,
+                                         const ModuleInfo& modules) {
   std::shared_ptr<const Graph> graph = modules.operators ? modules.operators(call) : nullptr;
   if (!graph || !modules.below) return std::nullopt;
   std::vector<AbstractValue> inputs;
-  for (const Node* input : call.all_input_nodes()) inputs.push_back(value_of(shapes[*input]));
+  for (const Node* input : call.all_input_nodes()) inputs.push_back(value_of(*input));
   if (inputs.size() != graph->placeholders().size()) return std::nullopt;
   ModuleInfo below = modules.below(call.target().view());
   ShapeSources sources;
@@ -45,10 +44,17 @@ std::optional<CalledShapes> shapes_in_call(const Node& call, const Shapes& shape
     const std::optional<TensorInfo> info = below.tensor ? below.tensor(path) : std::nullopt;
     return info ? std::optional(tensor_type(*info)) : std::nullopt;
   };
-  const SymbolicShapes inside(*graph, std::move(inputs), sources);
-  if (!inside.refused().empty()) return std::nullopt;
-  CalledShapes called{graph, Shapes(*graph), std::move(below)};
-  for (const Node& node : graph->nodes()) add_tensors(inside[node], called.shapes[node].tensors);
+  SymbolicShapes sizes(*graph, std::move(inputs), sources);
+  if (!sizes.refused().empty()) return std::nullopt;
+  return CalledSizes{std::move(graph), std::move(sizes), std::move(below)};
+}
+
+std::optional<CalledShapes> shapes_in_call(const Node& call, const Shapes& shapes, const ModuleInfo& modules) {
+  auto inside = sizes_in_call(
+      call, [&](const Node& input) { return value_of(shapes[input]); }, modules);
+  if (!inside) return std::nullopt;
+  CalledShapes called{inside->graph, Shapes(*inside->graph), std::move(inside->modules)};
+  for (const Node& node : inside->graph->nodes()) add_tensors(inside->sizes[node], called.shapes[node].tensors);
   return called;
 }
 

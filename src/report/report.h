@@ -157,8 +157,8 @@ struct Report {
   struct SizesPart {
     /// A measure and its formula.
     struct Row {
-      std::string name;     ///< `peak at relu`, `MACs`
-      std::string formula;  ///< `2·x[0] KiB`; empty when it follows no polynomial
+      std::string name;     ///< `peak at relu`, `peak at cat where x[0] >= 40`, `MACs`
+      std::string formula;  ///< `2*x[0] KiB`; empty when something that belongs to it is not known
     };
     /// A storage that is live at the peak.
     struct Tensor {
@@ -167,7 +167,6 @@ struct Report {
       std::string tensor;  ///< `float32[x[0], 64, x[2], x[3]]`; `?` is a size without a formula
     };
     std::vector<std::string> variables{};  ///< `x[0]`, `x[0] = y[0]`, `x[2] in steps of 32`; none: nothing varies
-    std::size_t checked = 0;               ///< at how many further sizes the formulas held
     std::vector<Row> measures{};           ///< of the whole program
     std::vector<Tensor> at_peak{};         ///< largest first
   };

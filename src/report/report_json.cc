@@ -96,7 +96,6 @@ Json cost(const Report::CostPart& p) {
 
 Json sizes(const Report::SizesPart& p) {
   return {{"variables", p.variables},
-          {"checked", p.checked},
           {"measures", array(p.measures,
                              [](const Report::SizesPart::Row& row) {
                                return Json{{"name", row.name}, {"formula", row.formula}};

@@ -157,9 +157,9 @@ class TextWriter {
     }
     std::string text;
     for (const std::string& variable : p.variables) text += (text.empty() ? "" : ", ") + variable;
-    title("Sizes: for every " + text + "; compared at " + plural(p.checked, "further choice") + " of them");
+    title("Sizes: for every " + text);
     for (const Report::SizesPart::Row& row : p.measures)
-      line("  " + pad_right(row.name, 24) + " " + (row.formula.empty() ? "follows no polynomial" : row.formula));
+      line("  " + pad_right(row.name, 32) + " " + (row.formula.empty() ? "has no formula" : row.formula));
     for (const Report::SizesPart::Tensor& row : p.at_peak) {
       line("  " + pad_left(row.bytes.empty() ? "?" : row.bytes, 24) + "  " + pad_right(row.node, 28) + " " +
            row.tensor);

@@ -1,341 +1,269 @@
-// Each variable alone first: four values along it tell its degree, and the steps in which the measures follow one. Then
-// all on a grid of as many points as the degrees need.
 #include <fxgraph/report/size_formulas.h>
 
 #include <algorithm>
-#include <cmath>
-#include <exception>
+#include <functional>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include <fxgraph/analysis/cost.h>
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/analysis/liveness.h>
-#include <fxgraph/report/polynomial.h>
+#include <fxgraph/contract/called_shapes.h>
 
 namespace fx {
 namespace {
 
-constexpr int kHighest = 2;              // degree in one variable
-constexpr std::size_t kMostPoints = 81;  // of a grid
-constexpr std::int64_t kWidestStep = 128;
+using Formula = std::optional<SizeExpr>;
+using Sizes = std::map<std::string, std::int64_t>;  // by symbol
 
-/// All that is measured at one choice of sizes, in one order.
-using Numbers = std::vector<std::int64_t>;
+Formula plus(const Formula& a, const Formula& b) { return a && b ? Formula(*a + *b) : std::nullopt; }
 
-/// What a row of the report is, and where its numbers begin.
-struct Measure {
-  std::string name;
-  bool is_bytes = true;
-  std::size_t number = 0;
-};
+/// Of each tensor of a value, in order.
+void add_bytes(const AbstractValue& value, std::vector<SizeExpr>& bytes) {
+  if (value.tensor()) bytes.push_back(value.tensor()->numel() * SizeExpr(element_size(value.tensor()->dtype)));
+  if (!value.list()) return;
+  for (const AbstractValue& each : *value.list()) add_bytes(each, bytes);
+}
 
-struct Resident {
-  const Node* node = nullptr;
-  std::size_t bytes = 0;       // its number
-  std::size_t first_size = 0;  // of its tensor, when it is one
-  DType dtype = DType::float32;
-  std::size_t rank = 0;
-  bool is_tensor = false;
+/// With `(h - 1)//2 + 1` as `(h + 1)//2`, which is one name from then on: products of such stay products.
+SizeExpr rounded_up(const SizeExpr& expr) {
+  if (expr.operands().empty()) return expr;
+  std::vector<SizeExpr> operands;
+  std::ranges::transform(expr.operands(), std::back_inserter(operands), rounded_up);
+  if (!expr.is_call("FloorDiv") || !operands[1].is_integer())
+    return SizeExpr::call(expr.name(), std::move(operands)).simplified();
+  const SizeExpr above = operands[0].is_call("Add") ? operands[0].operands().back() : SizeExpr(0);
+  const bool is_less = above.is_integer() && above.value() < 0;
+  const SizeExpr whole = is_less ? operands[0] + operands[1] : operands[0];
+  return SizeExpr::symbol("(" + SizeExpr::call("FloorDiv", {whole, operands[1]}).str() + ")") - (is_less ? 1 : 0);
+}
+
+/// The bytes of a graph's storages, and what is live at each place. What says something else of the example than what
+/// was measured there has no formula.
+class LiveFormulas {
+ public:
+  LiveFormulas(const Graph& graph, const Shapes& shapes, const SymbolicShapes& sizes, const LivenessOptions& options,
+               const Sizes& example)
+      : live_(graph, shapes, options) {
+    NodeMap<std::size_t> next(graph, 0);  // of a node's tensors
+    std::vector<SizeExpr> bytes;
+    for (const Storage& storage : live_.storages()) {
+      bytes.clear();
+      add_bytes(sizes[*storage.base], bytes);
+      std::size_t& i = next[*storage.base];
+      while (i < bytes.size() && bytes[i].evaluate(example) != storage.bytes) ++i;
+      storages_.push_back(i < bytes.size() ? Formula(bytes[i++]) : std::nullopt);
+    }
+    for (const Node& node : graph.nodes()) {
+      if (live_.inside(node) == 0) continue;
+      const Formula needed = inside(node, shapes, sizes, options, example);
+      inside_[live_.place(node)] = needed && needed->evaluate(example) == live_.inside(node) ? needed : std::nullopt;
+    }
+  }
+
+  const Liveness& live() const { return live_; }
+  const Formula& bytes(const Storage& storage) const {
+    return storages_[static_cast<std::size_t>(&storage - live_.storages().data())];
+  }
+  Formula all() const {
+    Formula sum = 0;
+    for (const Storage& storage : live_.storages()) sum = storage.counted ? plus(sum, bytes(storage)) : sum;
+    return sum;
+  }
+  Formula at(const Node& node) const {
+    Formula sum = 0;
+    for (const Storage* storage : live_.storages_at(node)) sum = plus(sum, bytes(*storage));
+    const auto inside = inside_.find(live_.place(node));
+    return inside == inside_.end() ? sum : plus(sum, inside->second);
+  }
+  /// The first node with most bytes at these sizes; null where that is not known.
+  const Node* peak(const Sizes& sizes) const {
+    std::vector<std::int64_t> change(live_.num_places() + 1, 0), inside(live_.num_places(), 0);
+    const auto value = [&](const Formula& formula) { return formula ? formula->evaluate(sizes) : std::nullopt; };
+    for (const Storage& storage : live_.storages()) {
+      if (!storage.counted) continue;
+      const auto bytes = value(this->bytes(storage));
+      if (!bytes) return nullptr;
+      change[storage.interval.begin] += *bytes;
+      change[storage.interval.end + 1] -= *bytes;
+    }
+    for (const auto& [place, formula] : inside_) {
+      const auto bytes = value(formula);
+      if (!bytes) return nullptr;
+      inside[place] = std::max<std::int64_t>(0, *bytes);
+    }
+    std::int64_t now = 0, most = 0;
+    const Node* found = nullptr;
+    for (std::uint32_t place = 0; place < live_.num_places(); ++place) {
+      now += change[place];
+      if (now + inside[place] > most) {
+        most = now + inside[place];
+        found = &live_.node_at(place);
+      }
+    }
+    return found;
+  }
+
+ private:
+  /// What a called module needs at its own peak beside what the call makes.
+  Formula inside(const Node& node, const Shapes& shapes, const SymbolicShapes& sizes, const LivenessOptions& options,
+                 const Sizes& example) const {
+    const auto called = shapes_in_call(node, shapes, *options.modules);
+    const auto formulas = sizes_in_call(
+        node, [&](const Node& input) { return sizes[input]; }, *options.modules);
+    if (!called || !formulas) return std::nullopt;
+    // Graphs that are made for each question have the same nodes.
+    const LiveFormulas below(*formulas->graph, shapes_of(*called, *formulas->graph), formulas->sizes,
+                             {.alignment = 1, .modules = &formulas->modules}, example);
+    const Node* peak = below.live().peak().node;
+    Formula made = 0;
+    for (const Storage& storage : live_.storages()) {
+      if (storage.base == &node && storage.counted) made = plus(made, bytes(storage));
+    }
+    return peak && made ? plus(below.at(*peak), *made * -1) : std::nullopt;
+  }
+  static Shapes shapes_of(const CalledShapes& called, const Graph& graph) {
+    Shapes shapes(graph);
+    auto node = called.graph->nodes().begin();
+    for (const Node& same : graph.nodes()) shapes[same] = called.shapes[*node++];
+    return shapes;
+  }
+
+  Liveness live_;
+  std::vector<Formula> storages_;
+  std::map<std::uint32_t, Formula> inside_;  // by place
 };
 
 class Formulas {
  public:
-  Formulas(const Graph& graph, const std::vector<TensorInfo>& inputs, const std::vector<VaryingSize>& varying,
-           const ShapesAt& shapes_at, const ReportInputs& known, const ReportOptions& options)
+  Formulas(const Graph& graph, const OpenProgram& program, const ReportInputs& known, const ReportOptions& options)
       : graph_(graph),
-        inputs_(inputs),
-        shapes_at_(shapes_at),
+        program_(program),
         known_(known),
         options_(options),
-        effects_(graph, {.modules = known.modules}) {
-    const std::vector<Node*> placeholders = graph.placeholders();
-    for (const VaryingSize& size : varying) {
-      if (size.places.empty()) continue;
-      Variable variable{size, {}, {}, size.step, 0};
-      for (const auto& [input, dim] : size.places) {
-        const std::string name = placeholders[input]->name() + "[" + std::to_string(dim) + "]";
-        if (variable.name.empty()) variable.name = name;
-        variable.said += (variable.said.empty() ? "" : " = ") + name;
-      }
-      variables_.push_back(std::move(variable));
-    }
-  }
+        effects_(graph, {.modules = known.modules}),
+        example_(example_of(program)),
+        live_(graph, *known.shapes, program.shapes,
+              {.count_inputs = options.count_inputs,
+               .count_attributes = options.count_attributes,
+               .alignment = 1,
+               .effects = known.modules.effects ? &effects_ : nullptr,
+               .modules = &known.modules},
+              example_) {}
 
   Report::SizesPart make() {
     Report::SizesPart part;
-    if (variables_.empty()) return part;
-    measure_example();
-    for (std::size_t i = 0; i < variables_.size();) {
-      if (find_degree(i)) {
-        ++i;
-      } else {
-        variables_.erase(variables_.begin() + static_cast<std::ptrdiff_t>(i));
-      }
+    for (const OpenProgram::Size& size : program_.sizes)
+      part.variables.push_back(size.said + (size.step > 1 ? " in steps of " + std::to_string(size.step) : ""));
+    const auto add = [&](std::string name, const Formula& formula, bool is_bytes) {
+      part.measures.push_back({std::move(name), text(formula, is_bytes)});
+    };
+    const Node* peak = live_.live().peak().node;
+    if (peak) {
+      add("peak at " + peak->name(), live_.at(*peak), true);
+      add("storages", live_.all(), true);
     }
-    if (variables_.empty() || !fit()) return part;
-    check();
-    write(part);
+    if (const std::optional<CostFormula> cost = cost_formula(graph_, program_.shapes, known_.modules)) {
+      add("MACs", cost->macs, false);
+      add("flops", cost->flops, false);
+      add("bytes moved", cost->bytes, true);
+    }
+    if (!peak) return part;
+    for (const Storage* storage : live_.live().storages_at(*peak)) {
+      if (part.at_peak.size() == options_.max_rows) break;
+      part.at_peak.push_back({storage->base->name(), text(live_.bytes(*storage), true), tensor(*storage->base)});
+    }
+    for (const OpenProgram::Size& size : program_.sizes) {
+      for (const bool grows : {false, true}) add_other_peak(size, grows, *peak, part);
+    }
     return part;
   }
 
  private:
-  struct Variable {
-    VaryingSize size;
-    std::string name, said;
-    std::int64_t step;
-    int degree;
-  };
-
-  std::int64_t example(const Variable& variable) const {
-    const auto [input, dim] = variable.size.places.front();
-    return inputs_[input].sizes[dim];
-  }
-  std::vector<std::int64_t> examples() const {
-    std::vector<std::int64_t> sizes;
-    for (const Variable& variable : variables_) sizes.push_back(example(variable));
+  static Sizes example_of(const OpenProgram& program) {
+    Sizes sizes;
+    for (const OpenProgram::Size& size : program.sizes) sizes[size.symbol] = size.example;
     return sizes;
   }
 
-  // ── Measuring ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  void add_measure(const char* name, bool is_bytes, Numbers& numbers, std::int64_t value) {
-    if (at_example_) measures_.push_back({name, is_bytes, numbers.size()});
-    numbers.push_back(value);
-  }
-
-  Numbers measure(const Shapes& shapes) {
-    Numbers numbers;
-    const Liveness live(graph_, shapes,
-                        {.count_inputs = options_.count_inputs,
-                         .count_attributes = options_.count_attributes,
-                         .alignment = 1,
-                         .effects = known_.modules.effects ? &effects_ : nullptr,
-                         .modules = &known_.modules});
-    if (at_example_) peak_ = live.peak().node;
-    std::int64_t all = 0;
-    for (const Storage& storage : live.storages()) all += storage.counted ? storage.bytes : 0;
-    if (peak_) {
-      add_measure("peak", true, numbers, live.peak().bytes);
-      if (at_example_) measures_.back().name += " at " + peak_->name();
-      add_measure("live at ", true, numbers, live.bytes_at(*peak_));
-      if (at_example_) measures_.back().name += peak_->name();
-      add_measure("storages", true, numbers, all);
-    }
-    const Cost cost(graph_, shapes, known_.modules);
-    if (cost.num_unknown() == 0) {
-      add_measure("MACs", false, numbers, std::llround(cost.total().macs));
-      add_measure("flops", false, numbers, std::llround(cost.total().flops));
-      add_measure("bytes moved", true, numbers, cost.total().bytes());
-    }
-    if (peak_) add_residents(live, shapes, numbers);
-    return numbers;
-  }
-
-  void add_residents(const Liveness& live, const Shapes& shapes, Numbers& numbers) {
-    for (const Storage& storage : live.storages()) {
-      if (!storage.counted || !storage.interval.contains(live.place(*peak_))) continue;
-      const TensorInfo* tensor = shapes[*storage.base].tensor();
-      if (at_example_) {
-        residents_.push_back({storage.base, numbers.size(), numbers.size() + 1, tensor ? tensor->dtype : DType::float32,
-                              tensor ? tensor->sizes.size() : 0, tensor != nullptr});
-      }
-      numbers.push_back(storage.bytes);
-      if (tensor) numbers.insert(numbers.end(), tensor->sizes.begin(), tensor->sizes.end());
-    }
-  }
-
-  void measure_example() {
-    at_example_ = true;
-    example_ = measure(shapes_at_(inputs_));
-    at_example_ = false;
-    follows_.assign(example_.size(), true);
-  }
-
-  // Nothing where the program does not run, or is measured by other numbers.
-  std::optional<Numbers> measure_at(const std::vector<std::int64_t>& sizes) {
-    if (sizes == examples()) return example_;
-    std::vector<TensorInfo> inputs = inputs_;
-    for (std::size_t i = 0; i < variables_.size(); ++i) {
-      for (const auto& [input, dim] : variables_[i].size.places) inputs[input].sizes[dim] = sizes[i];
-    }
-    for (TensorInfo& input : inputs) input.strides.clear();
-    try {
-      Numbers numbers = measure(shapes_at_(inputs));
-      if (numbers.size() == example_.size()) return numbers;
-    } catch (const std::exception&) {  // the program does not take these sizes
-    }
-    return std::nullopt;
-  }
-
-  // ── Finding the polynomials ───────────────────────────────────────────────────────────────────────────────────────
-
-  // The degree of a number along four points; nothing where it is too high.
-  static std::optional<int> degree_of(std::vector<std::int64_t> values) {
-    for (int degree = 0; degree <= kHighest; ++degree) {
-      if (std::all_of(values.begin(), values.end(), [&](std::int64_t each) { return each == values.front(); }))
-        return degree;
-      for (std::size_t i = 0; i + 1 < values.size(); ++i) values[i] = values[i + 1] - values[i];
-      values.pop_back();
-    }
-    return std::nullopt;
-  }
-
-  // The steps in which most numbers follow a polynomial. False where the program takes none.
-  bool find_degree(std::size_t index) {
-    Variable& variable = variables_[index];
-    std::size_t most = 0;
-    for (std::int64_t step = variable.size.step; step <= std::max(kWidestStep, variable.size.step); step *= 2) {
-      if (step != variable.size.step && example(variable) % step != 0) break;
-      std::vector<Numbers> along;
-      for (std::int64_t k = 0; k <= kHighest + 1; ++k) {
-        std::vector<std::int64_t> sizes = examples();
-        sizes[index] += k * step;
-        std::optional<Numbers> numbers = measure_at(sizes);
-        if (!numbers) break;
-        along.push_back(std::move(*numbers));
-      }
-      if (along.size() < kHighest + 2) continue;
-      std::size_t count = 0;
-      int highest = 0;
-      for (std::size_t number = 0; number < example_.size(); ++number) {
-        std::vector<std::int64_t> values;
-        for (const Numbers& numbers : along) values.push_back(numbers[number]);
-        const std::optional<int> degree = degree_of(std::move(values));
-        count += degree.has_value();
-        highest = std::max(highest, degree.value_or(0));
-      }
-      if (count > most) {
-        most = count;
-        variable.step = step;
-        variable.degree = highest;
-      }
-      if (count == example_.size()) break;
-    }
-    return most > 0;
-  }
-
-  bool fit() {
-    std::size_t points = 1;
-    std::vector<std::int64_t> steps;
-    std::vector<int> degrees;
-    for (const Variable& variable : variables_) {
-      points *= static_cast<std::size_t>(variable.degree) + 1;
-      steps.push_back(variable.step);
-      degrees.push_back(variable.degree);
-    }
-    if (points > kMostPoints) return false;
-    const std::vector<std::int64_t> first = examples();
-    std::vector<Numbers> grid;
-    for (std::size_t point = 0; point < points; ++point) {
-      std::vector<std::int64_t> sizes = first;
-      std::size_t rest = point;
-      for (std::size_t i = variables_.size(); i-- > 0;) {
-        const auto count = static_cast<std::size_t>(degrees[i]) + 1;
-        sizes[i] += static_cast<std::int64_t>(rest % count) * steps[i];
-        rest /= count;
-      }
-      std::optional<Numbers> numbers = measure_at(sizes);
-      if (!numbers) return false;
-      grid.push_back(std::move(*numbers));
-    }
-    for (std::size_t number = 0; number < example_.size(); ++number) {
-      std::vector<std::int64_t> values;
-      for (const Numbers& numbers : grid) values.push_back(numbers[number]);
-      polynomials_.push_back(Polynomial::through(first, steps, degrees, values));
-    }
-    return true;
-  }
-
-  // At sizes from which nothing was made: further on, much further on, and smaller ones. What does not follow there has
-  // no formula.
-  void check() {
-    const std::vector<std::int64_t> first = examples();
-    for (const std::int64_t by : {3, 11, -1}) {
-      std::vector<std::int64_t> sizes = first;
-      for (std::size_t i = 0; i < sizes.size(); ++i) {
-        sizes[i] += variables_[i].step * (by < 0 ? by : by + static_cast<std::int64_t>(i));
-        if (sizes[i] <= 0) sizes[i] = first[i];
-      }
-      if (sizes == first) continue;
-      const std::optional<Numbers> numbers = measure_at(sizes);
-      if (!numbers) continue;
-      ++checked_;
-      for (std::size_t i = 0; i < follows_.size(); ++i)
-        follows_[i] = follows_[i] && polynomials_[i].at(sizes) == Fraction{(*numbers)[i], 1};
-    }
-    if (checked_ == 0) follows_.assign(follows_.size(), false);
-  }
-
-  // ── Saying them ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-  std::string formula(std::size_t number, bool is_bytes) const {
-    if (!follows_[number]) return {};
-    const Polynomial& polynomial = polynomials_[number];
-    std::vector<std::string> names;
-    for (const Variable& variable : variables_) names.push_back(variable.name);
-    if (!is_bytes) return polynomial.str(names);
+  /// Nothing where it has other symbols than the sizes that vary.
+  std::string text(const Formula& formula, bool is_bytes) const {
+    if (!formula) return {};
+    bool is_known = true;
+    formula->for_each_symbol([&](const std::string& symbol) { is_known = is_known && example_.contains(symbol); });
+    if (!is_known) return {};
+    const SizeExpr shown = rounded_up(formula->substituted([&](const SizeExpr& symbol) {
+      const auto size = std::ranges::find(program_.sizes, symbol.name(), &OpenProgram::Size::symbol);
+      return floor_div(symbol, size->step);
+    }));
+    // One name alone needs no brackets.
+    if (!is_bytes)
+      return shown.is_symbol() && shown.name()[0] == '(' ? shown.name().substr(1, shown.name().size() - 2)
+                                                         : shown.str();
     constexpr std::pair<std::int64_t, const char*> kUnits[] = {
         {std::int64_t{1} << 30, " GiB"}, {std::int64_t{1} << 20, " MiB"}, {1 << 10, " KiB"}, {1, " B"}};
     for (const auto& [size, unit] : kUnits) {
-      if (size > 1 && !polynomial.is_in(size)) continue;
-      const std::string text = polynomial.str(names, size);
-      return (text.find(' ') == std::string::npos ? text : "(" + text + ")") + unit;
+      const SizeExpr in_unit = floor_div(shown, size);
+      if (in_unit * size != shown) continue;
+      return (in_unit.is_call("Add") ? "(" + in_unit.str() + ")" : in_unit.str()) + unit;
     }
     return {};
   }
 
-  std::string tensor(const Resident& resident) const {
-    if (!resident.is_tensor) return {};
-    std::string text = std::string(to_string(resident.dtype)) + "[";
-    for (std::size_t dim = 0; dim < resident.rank; ++dim) {
-      const std::string size = formula(resident.first_size + dim, false);
-      text += (dim > 0 ? ", " : "") + (size.empty() ? "?" : size);
+  std::string tensor(const Node& node) const {
+    const TensorType* type = program_.shapes[node].tensor();
+    if (!type) return {};
+    std::string said = std::string(to_string(type->dtype)) + "[";
+    for (std::size_t dim = 0; dim < type->sizes.size(); ++dim) {
+      const std::string size = text(type->sizes[dim], false);
+      said += (dim > 0 ? ", " : "") + (size.empty() ? "?" : size);
     }
-    return text + "]";
+    return said + "]";
   }
 
-  void write(Report::SizesPart& part) {
-    for (const Variable& variable : variables_) {
-      part.variables.push_back(variable.said +
-                               (variable.step > 1 ? " in steps of " + std::to_string(variable.step) : ""));
+  /// The first size, from the example's on, at which the peak is at another node.
+  void add_other_peak(const OpenProgram::Size& size, bool grows, const Node& peak, Report::SizesPart& part) const {
+    constexpr std::int64_t kLargest = std::int64_t{1} << 20;
+    const auto peak_at = [&](std::int64_t value) {
+      Sizes sizes = example_;
+      sizes[size.symbol] = value;
+      return live_.peak(sizes);
+    };
+    if (peak_at(size.example) != &peak) return;
+    std::int64_t same = size.example, other = 0;
+    while (other == 0) {
+      const std::int64_t next = grows ? same * 2 : same / 2;
+      if (next < 1 || next > kLargest) return;
+      const Node* found = peak_at(next);
+      if (!found) return;
+      (found == &peak ? same : other) = next;
     }
-    part.checked = checked_;
-    for (const Measure& measure : measures_) {
-      // What is live at one place says more than the peak only where the peak moves.
-      if (measure.name.starts_with("live at") && follows_[measures_.front().number]) continue;
-      part.measures.push_back({measure.name, formula(measure.number, measure.is_bytes)});
+    while (std::abs(other - same) > 1) {
+      const std::int64_t middle = (same + other) / 2;
+      (peak_at(middle) == &peak ? same : other) = middle;
     }
-    std::stable_sort(residents_.begin(), residents_.end(),
-                     [&](const Resident& a, const Resident& b) { return example_[a.bytes] > example_[b.bytes]; });
-    for (const Resident& resident : residents_) {
-      if (part.at_peak.size() == options_.max_rows) break;
-      part.at_peak.push_back({resident.node->name(), formula(resident.bytes, true), tensor(resident)});
-    }
+    const std::string name = size.said.substr(0, size.said.find(' '));
+    const Node* node = peak_at(other);
+    part.measures.push_back(
+        {"peak at " + node->name() + " where " + name + (grows ? " >= " : " <= ") + std::to_string(other * size.step),
+         text(live_.at(*node), true)});
   }
 
   const Graph& graph_;
-  const std::vector<TensorInfo>& inputs_;
-  const ShapesAt& shapes_at_;
+  const OpenProgram& program_;
   const ReportInputs& known_;
   const ReportOptions& options_;
-  Effects effects_;
-  std::vector<Variable> variables_;
-  bool at_example_ = false;
-  const Node* peak_ = nullptr;  // of the example
-  std::vector<Measure> measures_;
-  std::vector<Resident> residents_;
-  Numbers example_;
-  std::vector<Polynomial> polynomials_;
-  std::vector<bool> follows_;
-  std::size_t checked_ = 0;
+  const Effects effects_;
+  const Sizes example_;
+  const LiveFormulas live_;
 };
 
 }  // namespace
 
-Report::SizesPart size_formulas(const Graph& graph, const std::vector<TensorInfo>& inputs,
-                                const std::vector<VaryingSize>& varying, const ShapesAt& shapes_at,
-                                const ReportInputs& known, const ReportOptions& options) {
-  return Formulas(graph, inputs, varying, shapes_at, known, options).make();
+Report::SizesPart size_formulas(const Graph& graph, const OpenProgram& program, const ReportInputs& known,
+                                const ReportOptions& options) {
+  return program.sizes.empty() ? Report::SizesPart() : Formulas(graph, program, known, options).make();
 }
 
 }  // namespace fx

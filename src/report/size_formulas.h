@@ -1,41 +1,39 @@
-// SizeFormulas: the measures of a report as formulas of the sizes that vary: `peak 2·x[0] KiB`.
+// The measures of a report as formulas of the sizes that vary: `peak at relu  2*x[0] KiB`.
 //
-//   report.sizes = fx::size_formulas(graph, inputs, varying, shapes_at, known);
+//   report.sizes = fx::size_formulas(graph, program, known);
 //
-// The shapes are worked out at other sizes, the measures taken there, and those that follow an exact polynomial are
-// given as one, having been compared at sizes that it was not made from. A measure that follows none, such as a peak
-// that moves to another place, has no formula. Sizes that are halved and rounded follow one in steps, which are looked
-// for and said.
+// They are sums over the sizes that the operators' rows say (contract/symbolic_shapes.h); nothing is run. A measure to
+// which something belongs whose size is not known has no formula. Sizes at which another node becomes the peak are
+// searched for, one size after the other, by evaluating the formulas of all storages.
 //
-// Cost: four shape propagations for each size that varies and each width of steps tried, up to a hundred for several
-// that are multiplied. Errors: what `shapes_at` throws at other sizes makes those sizes fixed; nothing is thrown.
+// Cost: the storages, times the digits of the sizes that are tried.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include <fxgraph/contract/symbolic_shapes.h>
 #include <fxgraph/report/report.h>
 
 namespace fx {
 
-/// Sizes of inputs that vary, together when there are several.
-struct VaryingSize {
-  /// Which dimensions of which inputs, by number.
-  std::vector<std::pair<std::size_t, std::size_t>> places;
-  std::int64_t step = 1;  ///< they are multiples of it
+/// A program at the sizes that it leaves open.
+struct OpenProgram {
+  /// One that varies.
+  struct Size {
+    std::string symbol;        ///< as `shapes` has it: `x[0]`, or a part of it where it goes in steps
+    std::string said;          ///< the dimensions that have it: `x[0] = y[0]`
+    std::int64_t example = 1;  ///< what the symbol is in the example
+    std::int64_t step = 1;     ///< how much of the size one of the symbol is
+  };
+  std::vector<Size> sizes;  ///< none: nothing varies
+  SymbolicShapes shapes;    ///< of the graph
 };
 
-/// The shapes of all values for these inputs.
-using ShapesAt = std::function<Shapes(const std::vector<TensorInfo>&)>;
-
 /// The part of a report of `graph` that says what follows from sizes; see the top of this file. `known` are the inputs
-/// of the report, with the shapes of `inputs`.
-Report::SizesPart size_formulas(const Graph& graph, const std::vector<TensorInfo>& inputs,
-                                const std::vector<VaryingSize>& varying, const ShapesAt& shapes_at,
-                                const ReportInputs& known, const ReportOptions& options = {});
+/// of the report, with the shapes of the example.
+Report::SizesPart size_formulas(const Graph& graph, const OpenProgram& program, const ReportInputs& known,
+                                const ReportOptions& options = {});
 
 }  // namespace fx

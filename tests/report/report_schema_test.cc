@@ -107,7 +107,7 @@ Report full_report() {
                                        .attributes = {{"fc.weight", 20000}, {"fc.bias", 200}},
                                        .machine = Machine{"a machine", 1e9, 1e9},
                                        .times = &times});
-  report.sizes = Report::SizesPart{{"x[0]"}, 3, {{"peak at e", "400·x[0] B"}, {"MACs", ""}}, {{"e", "", "float32[?]"}}};
+  report.sizes = Report::SizesPart{{"x[0]"}, {{"peak at e", "400*x[0] B"}, {"MACs", ""}}, {{"e", "", "float32[?]"}}};
   report.baseline = compare_with_baseline(report, to_json(report), 0.05);
   return report;
 }

@@ -25,8 +25,7 @@ class TorchModel : public Model {
   std::vector<AttributeInfo> attributes() override;
   std::string code(Language language) override { return fx::code(*module_, language); }
   Shapes propagate_shapes(const InputOptions& inputs) override;
-  std::vector<VaryingSize> varying_sizes(const std::vector<TensorInfo>& inputs) override;
-  Shapes shapes_at(const std::vector<TensorInfo>& inputs) override;
+  OpenProgram at_open_sizes(const std::vector<TensorInfo>& inputs) override;
   NodeTimes times(const InputOptions& inputs) override;
   void save(const std::string& path, const InputOptions& inputs) override;
   double tolerance(const InputOptions& inputs) override;

@@ -84,38 +84,38 @@ Shapes TorchModel::propagate_shapes(const InputOptions& inputs) {
 }
 
 // Those that are one symbol, or as many times one, vary together.
-std::vector<VaryingSize> TorchModel::varying_sizes(const std::vector<TensorInfo>& inputs) {
+OpenProgram TorchModel::at_open_sizes(const std::vector<TensorInfo>& inputs) {
   const Progress progress("working out which sizes vary");
-  const OpenSizes open = open_sizes(
-      inputs, [](std::size_t input, std::size_t dim) { return fmt::format("{}_{}", input, dim); },
-      [this](const std::vector<TensorType>& types, const SizeRanges& ranges) {
-        return fx::propagate_shapes(*module_, {types.begin(), types.end()}, ranges);
-      });
-  std::map<SizeExpr, VaryingSize> found;
-  std::set<SizeExpr> tied;  // otherwise
+  const std::vector<Node*> placeholders = graph().placeholders();
+  const auto name = [&](std::size_t input, std::size_t dim) {
+    return fmt::format("{}[{}]", placeholders[input]->name(), dim);
+  };
+  const auto shapes_of = [this](const std::vector<TensorType>& types, const SizeRanges& ranges) {
+    return fx::propagate_shapes(*module_, {types.begin(), types.end()}, ranges);
+  };
+  const OpenSizes open = open_sizes(inputs, name, shapes_of);
+  std::map<std::string, OpenProgram::Size> found;
   for (std::size_t input = 0; input < inputs.size(); ++input) {
     for (std::size_t dim = 0; dim < inputs[input].sizes.size(); ++dim) {
       const SizeExpr& size = open.inputs[input].sizes[dim];
-      if (size.is_integer()) continue;
-      size.for_each_symbol([&](const std::string& name) {
-        const SizeExpr whole = SizeExpr(open.step(name)) * SizeExpr::symbol(name);
-        if (whole != size) tied.insert(whole);
-        if (whole == size) found[size].step = open.step(name);
+      size.for_each_symbol([&](const std::string& symbol) {
+        OpenProgram::Size& varying = found[symbol];
+        varying.symbol = symbol;
+        varying.step = open.step(symbol);
+        if (size != SizeExpr(varying.step) * SizeExpr::symbol(symbol)) return;
+        varying.example = inputs[input].sizes[dim] / varying.step;
+        varying.said += (varying.said.empty() ? "" : " = ") + name(input, dim);
       });
-      found[size].places.emplace_back(input, dim);
     }
   }
-  std::vector<VaryingSize> sizes;
-  for (auto& [size, varying] : found) {
-    if (!tied.contains(size)) sizes.push_back(std::move(varying));
+  std::vector<OpenProgram::Size> sizes;
+  SizeRanges ranges = open.ranges;
+  for (auto& [symbol, size] : found) {
+    SizeRange& range = ranges[symbol];
+    range.min = std::max<std::int64_t>(range.min.value_or(0), size.step > 1 ? 1 : 2);  // as they were found
+    sizes.push_back(std::move(size));
   }
-  std::ranges::sort(sizes, {}, &VaryingSize::places);
-  return sizes;
-}
-
-Shapes TorchModel::shapes_at(const std::vector<TensorInfo>& inputs) {
-  check_inputs(graph(), inputs.size());
-  return ShapeProp(*module_).propagate(inputs);
+  return {std::move(sizes), shapes_of(open.inputs, ranges)};
 }
 
 void TorchModel::save(const std::string& path, const InputOptions& inputs) {

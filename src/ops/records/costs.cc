@@ -12,14 +12,14 @@ namespace {
 
 using Formula = std::optional<Operations> (*)(const CallShapes&);
 
-double out_numel(const CallShapes& c) { return c.outputs.empty() ? 0.0 : numel(c.outputs[0]); }
-double in_numel(const CallShapes& c) { return c.inputs.empty() ? 0.0 : numel(*c.inputs[0]); }
+SizeExpr out_numel(const CallShapes& c) { return c.outputs.empty() ? SizeExpr(0) : c.outputs[0].numel(); }
+SizeExpr in_numel(const CallShapes& c) { return c.inputs.empty() ? SizeExpr(0) : c.inputs[0].numel(); }
 
-const TensorInfo* input(const CallShapes& c, std::size_t i) { return i < c.inputs.size() ? c.inputs[i] : nullptr; }
+const TensorType* input(const CallShapes& c, std::size_t i) { return i < c.inputs.size() ? &c.inputs[i] : nullptr; }
 
 /// Adds the bias, if there is one, to a product of this many macs.
-Operations product(const CallShapes& c, double macs, std::size_t bias) {
-  return {macs, 2 * macs + (input(c, bias) ? out_numel(c) : 0.0)};
+Operations product(const CallShapes& c, const SizeExpr& macs, std::size_t bias) {
+  return {macs, 2 * macs + (input(c, bias) ? out_numel(c) : SizeExpr(0))};
 }
 
 bool is_transposed(const CallShapes& c) {
@@ -31,24 +31,24 @@ bool is_transposed(const CallShapes& c) {
 // Each output element (of a transposed convolution, each input element) meets one filter: a slice of the weight along
 // its first dimension.
 std::optional<Operations> convolution(const CallShapes& c) {
-  const TensorInfo* weight = input(c, 1);
-  if (!weight || weight->sizes.size() < 2 || weight->sizes[0] == 0) return std::nullopt;
-  const double filter = numel(*weight) / static_cast<double>(weight->sizes[0]);
+  const TensorType* weight = input(c, 1);
+  if (!weight || weight->sizes.size() < 2 || weight->sizes[0] == SizeExpr(0)) return std::nullopt;
+  const SizeExpr filter = floor_div(weight->numel(), weight->sizes[0]);
   return product(c, (is_transposed(c) ? in_numel(c) : out_numel(c)) * filter, 2);
 }
 
 template <std::size_t Left>
 std::optional<Operations> matrix_product(const CallShapes& c) {
-  const TensorInfo* left = input(c, Left);
+  const TensorType* left = input(c, Left);
   if (!input(c, Left + 1) || left->sizes.empty()) return std::nullopt;
-  const double macs = out_numel(c) * static_cast<double>(left->sizes.back());
-  return Operations{macs, 2 * macs + (Left > 0 ? out_numel(c) : 0.0)};
+  const SizeExpr macs = out_numel(c) * left->sizes.back();
+  return Operations{macs, 2 * macs + (Left > 0 ? out_numel(c) : SizeExpr(0))};
 }
 
 std::optional<Operations> linear(const CallShapes& c) {
-  const TensorInfo* weight = input(c, 1);
+  const TensorType* weight = input(c, 1);
   if (!weight || weight->sizes.empty()) return std::nullopt;
-  return product(c, out_numel(c) * static_cast<double>(weight->sizes.back()), 2);
+  return product(c, out_numel(c) * weight->sizes.back(), 2);
 }
 
 template <std::size_t FirstWeight>
@@ -72,16 +72,16 @@ std::optional<Operations> per_input(const CallShapes& c) {
 std::optional<Operations> pooling(const CallShapes& c) {
   const Argument* kernel = c.call.argument("kernel_size");
   if (!kernel) return per_input<1>(c);  // a module's: about one visit for each input element
-  double window = 1;
+  std::int64_t window = 1;
   if (kernel->is_int()) {
     const bool cube = c.packet.view().find("3d") != std::string_view::npos;
     const bool line = c.packet.view().find("1d") != std::string_view::npos;
-    for (int i = 0; i < (cube ? 3 : line ? 1 : 2); ++i) window *= static_cast<double>(kernel->as_int());
+    for (int i = 0; i < (cube ? 3 : line ? 1 : 2); ++i) window *= kernel->as_int();
   }
   const bool square =
       kernel->is_sequence() && kernel->elements().size() == 1 && c.packet.view().find("2d") != std::string_view::npos;
   for (const Argument& side : kernel->elements()) {
-    if (side.is_int()) window *= static_cast<double>(side.as_int() * (square ? side.as_int() : 1));
+    if (side.is_int()) window *= side.as_int() * (square ? side.as_int() : 1);
   }
   return Operations{0, out_numel(c) * window};
 }

@@ -1,11 +1,12 @@
-// How much each operator computes, as data: a formula a row, over the shapes of one call.
+// How much each operator computes, as data: a formula a row, over the sizes of one call, which numbers and expressions
+// go through alike.
 #pragma once
 
 #include <optional>
 #include <span>
 
-#include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/records/abstract_value.h>
 
 namespace fx {
 
@@ -15,16 +16,15 @@ struct CallShapes {
   const Node& node;
   const Call& call;  ///< nothing for modules
   Symbol packet;     ///< `aten::conv2d`
-  std::span<const TensorInfo* const> inputs;
-  std::span<const TensorInfo> outputs;
-  std::int64_t input_bytes = 0;    ///< of the distinct inputs
+  std::span<const TensorType> inputs;
+  std::span<const TensorType> outputs;
   std::size_t num_parameters = 0;  ///< how many inputs, at the end, are a module's parameters
 };
 
 /// Multiply-adds and floating-point operations of one call.
 struct Operations {
-  double macs = 0;
-  double flops = 0;
+  SizeExpr macs;
+  SizeExpr flops;
 };
 
 /// Nothing when shapes or a formula are missing.

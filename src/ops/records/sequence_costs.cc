@@ -12,8 +12,11 @@ namespace fx {
 
 namespace {
 
-double last_size(const TensorInfo& tensor) {
-  return tensor.sizes.empty() ? 1.0 : static_cast<double>(std::max<std::int64_t>(tensor.sizes.back(), 1));
+/// Of what has a last dimension: all without it.
+SizeExpr rows_of(const TensorType& tensor) {
+  SizeExpr rows = 1;
+  for (std::size_t i = 0; i + 1 < tensor.sizes.size(); ++i) rows = rows * tensor.sizes[i];
+  return rows;
 }
 
 // ── einsum ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -40,7 +43,7 @@ std::optional<Labels> labels_of(std::string_view part, std::size_t rank) {
 
 struct Equation {
   std::vector<Labels> operands;
-  std::map<int, double> sizes;
+  std::map<int, SizeExpr> sizes;
   std::set<int> output;
 };
 
@@ -64,12 +67,12 @@ std::optional<Equation> parse_equation(const CallShapes& c) {
   Equation parsed;
   std::map<int, int> count;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const TensorInfo& tensor = *c.inputs[i];
+    const TensorType& tensor = c.inputs[i];
     const std::optional<Labels> labels = labels_of(parts[i], tensor.sizes.size());
     if (!labels) return std::nullopt;
     for (std::size_t d = 0; d < labels->size(); ++d) {
-      double& size = parsed.sizes[(*labels)[d]];
-      size = std::max(size, static_cast<double>(tensor.sizes[d]));  // 1 is broadcast
+      SizeExpr& size = parsed.sizes.try_emplace((*labels)[d], 1).first->second;
+      size = size == SizeExpr(1) ? tensor.sizes[d] : tensor.sizes[d] == SizeExpr(1) ? size : max(size, tensor.sizes[d]);
     }
     for (const int label : std::set<int>(labels->begin(), labels->end())) ++count[label];
     parsed.operands.push_back(*labels);
@@ -89,8 +92,8 @@ std::optional<Operations> einsum(const CallShapes& c) {
   const std::optional<Equation> equation = parse_equation(c);
   if (!equation) return std::nullopt;
   const auto volume = [&](const std::set<int>& labels) {
-    double product = 1;
-    for (const int label : labels) product *= equation->sizes.at(label);
+    SizeExpr product = 1;
+    for (const int label : labels) product = product * equation->sizes.at(label);
     return product;
   };
   Operations total;
@@ -98,7 +101,7 @@ std::optional<Operations> einsum(const CallShapes& c) {
   if (equation->operands.size() == 1) return Operations{0, volume(left)};
   for (std::size_t i = 1; i < equation->operands.size(); ++i) {
     left.insert(equation->operands[i].begin(), equation->operands[i].end());
-    total.macs += volume(left);
+    total.macs = total.macs + volume(left);
     // What neither the result nor a later operand has is summed over.
     std::set<int> needed = equation->output;
     for (std::size_t later = i + 1; later < equation->operands.size(); ++later)
@@ -113,10 +116,10 @@ std::optional<Operations> einsum(const CallShapes& c) {
 
 namespace {
 
-void add_weight(Operations& total, const TensorInfo& weight, double steps) {
-  const double macs = numel(weight) * steps;
-  total.macs += macs;
-  total.flops += 2 * macs + 2 * static_cast<double>(weight.sizes[0]) * steps;
+void add_weight(Operations& total, const TensorType& weight, const SizeExpr& steps) {
+  const SizeExpr macs = weight.numel() * steps;
+  total.macs = total.macs + macs;
+  total.flops = total.flops + 2 * macs + 2 * weight.sizes[0] * steps;
 }
 
 }  // namespace
@@ -128,10 +131,10 @@ std::optional<Operations> recurrent_layer(const CallShapes& c) {
     if (const Argument* list = c.call.argument(name)) parameters = list->elements().size();
   }
   if (parameters == 0 || parameters >= c.inputs.size()) return std::nullopt;
-  const double steps = numel(*c.inputs[0]) / last_size(*c.inputs[0]);
+  const SizeExpr steps = rows_of(c.inputs[0]);
   Operations total;
-  for (const TensorInfo* parameter : c.inputs.last(parameters)) {
-    if (parameter->sizes.size() == 2) add_weight(total, *parameter, steps);
+  for (const TensorType& parameter : c.inputs.last(parameters)) {
+    if (parameter.sizes.size() == 2) add_weight(total, parameter, steps);
   }
   return total;
 }
@@ -140,8 +143,8 @@ std::optional<Operations> recurrent_cell(const CallShapes& c, std::size_t first_
   if (c.inputs.size() < first_weight + 2) return std::nullopt;
   Operations total;
   for (std::size_t i = first_weight; i < first_weight + 2; ++i) {
-    if (c.inputs[i]->sizes.size() != 2) return std::nullopt;
-    add_weight(total, *c.inputs[i], numel(*c.inputs[0]) / last_size(*c.inputs[0]));
+    if (c.inputs[i].sizes.size() != 2) return std::nullopt;
+    add_weight(total, c.inputs[i], rows_of(c.inputs[0]));
   }
   return total;
 }
@@ -150,29 +153,27 @@ std::optional<Operations> recurrent_cell(const CallShapes& c, std::size_t first_
 
 std::optional<Operations> attention(const CallShapes& c) {
   if (c.inputs.size() < 3 || c.outputs.empty()) return std::nullopt;
-  const TensorInfo &query = *c.inputs[0], &key = *c.inputs[1], &value = *c.inputs[2];
-  if (key.sizes.size() < 2 || value.sizes.empty()) return std::nullopt;
-  const auto keys = static_cast<double>(key.sizes[key.sizes.size() - 2]);
-  const double result = numel(c.outputs[0]);
-  const double macs = (numel(query) + result) * keys;
-  return Operations{macs, 2 * macs + 5 * result / last_size(value) * keys};
+  const TensorType &query = c.inputs[0], &key = c.inputs[1];
+  if (key.sizes.size() < 2 || c.inputs[2].sizes.empty()) return std::nullopt;
+  const SizeExpr keys = key.sizes[key.sizes.size() - 2], pairs = rows_of(c.outputs[0]) * keys;
+  const SizeExpr macs = (query.numel() + c.outputs[0].numel()) * keys;
+  return Operations{macs, 2 * macs + 5 * pairs};
 }
 
 std::optional<Operations> multi_head_attention(const CallShapes& c, bool batch_first) {
   if (c.inputs.size() < 3) return std::nullopt;
-  const TensorInfo &query = *c.inputs[0], &key = *c.inputs[1], &value = *c.inputs[2];
-  if (query.sizes.size() < 2 || query.sizes.size() > 3) return std::nullopt;
-  const double embedding = last_size(query), queries = numel(query) / embedding, keys = numel(key) / last_size(key);
-  const double batch = query.sizes.size() == 2 ? 1.0 : static_cast<double>(query.sizes[batch_first ? 0 : 1]);
-  double pairs = batch > 0 ? queries * keys / batch : 0, heads = 1;
+  const TensorType &query = c.inputs[0], &key = c.inputs[1], &value = c.inputs[2];
+  if (query.sizes.size() < 2 || query.sizes.size() > 3 || key.sizes.empty()) return std::nullopt;
+  const SizeExpr batch = query.sizes.size() == 2 ? SizeExpr(1) : query.sizes[batch_first ? 0 : 1];
+  SizeExpr pairs = batch == SizeExpr(0) ? batch : floor_div(rows_of(query) * rows_of(key), batch), heads = 1;
   // Of all heads, not their mean: how many there are.
   if (c.outputs.size() > 1 && c.outputs[1].sizes.size() > query.sizes.size()) {
-    const TensorInfo& weights = c.outputs[1];
-    heads = static_cast<double>(weights.sizes[weights.sizes.size() - 3]);
-    pairs = numel(weights) / heads;
+    const TensorType& weights = c.outputs[1];
+    heads = weights.sizes[weights.sizes.size() - 3];
+    pairs = heads == SizeExpr(0) ? heads : floor_div(weights.numel(), heads);
   }
-  const double projections = embedding * (2 * numel(query) + numel(key) + numel(value));
-  const double macs = projections + 2 * pairs * embedding;
+  const SizeExpr embedding = query.sizes.back();
+  const SizeExpr macs = embedding * (2 * query.numel() + key.numel() + value.numel()) + 2 * pairs * embedding;
   return Operations{macs, 2 * macs + 5 * pairs * heads};
 }
 

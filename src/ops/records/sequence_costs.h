@@ -8,9 +8,6 @@
 
 namespace fx {
 
-/// Counts are added and multiplied as floating-point numbers.
-inline double numel(const TensorInfo& tensor) { return static_cast<double>(tensor.numel()); }
-
 /// `einsum(equation, tensors)`: pairs from left to right, as ATen does; each costs the product of the sizes of all
 /// their labels. Nothing when the equation or the shapes do not fit.
 std::optional<Operations> einsum(const CallShapes& call);
