@@ -121,11 +121,11 @@ void mark_free(const GraphModule& module, const std::vector<TensorInfo>& inputs,
 }
 
 SameTensors::SameTensors(const GraphModule& module, const std::vector<TensorInfo>& inputs) {
-  shapes_.push_back(propagate_shapes(module, of_any_size(inputs)));
+  shapes_.emplace_back(module.graph(), of_any_size(inputs), shape_sources(module));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     std::vector<TensorInfo> others = inputs;
     others[i].dtype = inputs[i].dtype == DType::float64 ? DType::complex128 : DType::float64;
-    shapes_.push_back(propagate_shapes(module, of_any_size(others)));
+    shapes_.emplace_back(module.graph(), of_any_size(others), shape_sources(module));
   }
 }
 

@@ -172,9 +172,10 @@ class SymbolicShapes::Pass {
 
   AbstractValue decided_elsewhere(const Node& node, const Call& call, const List& arguments, const InferredCall& made) {
     if (!sources_.other) return {};
-    return sources_.other({node, call, arguments, made, values_, [this] {
-                             return fresh_.next(shapes_.facts_, {0, std::nullopt});
-                           }});
+    const auto fresh = [this] { return fresh_.next(shapes_.facts_, {0, std::nullopt}); };
+    AbstractValue said = sources_.other({node, call, arguments, made, values_, fresh});
+    if (said.is_known()) shapes_.said_by_others_.push_back(caller_ ? caller_ : &node);
+    return said;
   }
 
   /// Expressions do not grow with the graph.

@@ -91,7 +91,9 @@ class SymbolicShapes {
 
   const std::vector<Asked>& conditions() const { return conditions_; }  ///< each once, in the order of the graph
   const std::vector<Unknown>& unknown() const { return unknown_; }      ///< in the order of the graph
-  const SizeFacts& facts() const { return facts_; }                     ///< what follows from the conditions
+  /// Calls of which ShapeSources::other said more than their rows.
+  const std::vector<const Node*>& said_by_others() const { return said_by_others_; }
+  const SizeFacts& facts() const { return facts_; }        ///< what follows from the conditions
   const std::string& refused() const { return refused_; }  ///< why no input of these forms does, when that is known
 
  private:
@@ -100,6 +102,7 @@ class SymbolicShapes {
   NodeMap<AbstractValue> values_;
   std::vector<Asked> conditions_;
   std::vector<Unknown> unknown_;
+  std::vector<const Node*> said_by_others_;
   SizeFacts facts_;
   std::string refused_;
 };

@@ -7,13 +7,13 @@
 #include <numeric>
 
 #include <fxgraph/contract/open_sizes.h>
-#include <fxgraph/export/call_fit.h>
 #include <fxgraph/export/graph_writer.h>
 #include <fxgraph/export/input_layout.h>
 #include <fxgraph/export/packing.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/shapes/call_fit.h>
 #include <fxgraph/shapes/example_note.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/size_report.h>

@@ -9,10 +9,10 @@
 
 #include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/contract/symbolic_shapes.h>
-#include <fxgraph/export/call_fit.h>
 #include <fxgraph/export/input_layout.h>
 #include <fxgraph/export/observed_run.h>
 #include <fxgraph/ir/target.h>
+#include <fxgraph/shapes/call_fit.h>
 #include <fxgraph/shapes/shape_prop.h>
 
 namespace fx::pt2 {

@@ -1,8 +1,8 @@
 // ProgramValues: what every value of a program is, as expressions of the sizes that vary.
 //
 // Sizes are what the operators' rows make of the inputs' (fxgraph/contract/symbolic_shapes.h); a call that has no row
-// is made alone at a few sizes (call_fit.h). The program runs once, on its example, which tells kinds, devices, numbers
-// that do not vary, and the strides of what rows leave open; what it shows an expression must be.
+// is made alone at a few sizes (shapes/call_fit.h). The program runs once, on its example, which tells kinds, devices,
+// numbers that do not vary, and the strides of what rows leave open; what it shows an expression must be.
 //
 // Sizes that data decide are symbols, too (data_sizes.h).
 //

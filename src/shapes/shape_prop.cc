@@ -1,11 +1,16 @@
 #include <fxgraph/shapes/shape_prop.h>
 
 #include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include <fxgraph/module/module_info.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/shapes/call_fit.h>
 #include <fxgraph/shapes/storage_numbers.h>
 
 namespace fx {
@@ -32,10 +37,36 @@ Shapes propagate_shapes(GraphModule& module, const std::vector<TensorInfo>& inpu
   return propagate_shapes(module, std::move(values));
 }
 
-SymbolicShapes propagate_shapes(const GraphModule& module, std::vector<AbstractValue> inputs,
-                                const SizeRanges& ranges) {
+namespace {
+
+/// A number for each symbol, as different as ranges allow.
+void choose(const AbstractValue& value, const SizeRanges& ranges, std::map<std::string, std::int64_t>& example) {
+  const auto add = [&](const SizeExpr& size) {
+    size.for_each_symbol([&](const std::string& symbol) {
+      const auto known = ranges.find(symbol);
+      const SizeRange range = known == ranges.end() ? SizeRange() : known->second;
+      const std::int64_t number = range.min.value_or(0) + 5 + 2 * static_cast<std::int64_t>(example.size());
+      example.emplace(symbol, std::min(number, range.max.value_or(number)));
+    });
+  };
+  if (value.tensor()) std::ranges::for_each(value.tensor()->sizes, add);
+  if (value.number()) add(*value.number());
+  if (!value.list()) return;
+  for (const AbstractValue& each : *value.list()) choose(each, ranges, example);
+}
+
+}  // namespace
+
+SymbolicShapes propagate_shapes(GraphModule& module, std::vector<AbstractValue> inputs, const SizeRanges& ranges) {
+  std::map<std::string, std::int64_t> example;
+  for (const AbstractValue& input : inputs) choose(input, ranges, example);
   ShapeSources sources = shape_sources(module);
   sources.ranges = ranges;
+  sources.other = [&](const UndecidedCall& call) {
+    const auto value_of = [&](const Node& node) -> const AbstractValue& { return call.values[node]; };
+    return &call.node.graph() == &module.graph() ? fit_call(module, call.node, value_of, example, ranges)
+                                                 : AbstractValue();
+  };
   return SymbolicShapes(module.graph(), std::move(inputs), sources);
 }
 

@@ -30,12 +30,12 @@ Shapes propagate_shapes(GraphModule& module, std::vector<c10::IValue> inputs);
 /// The same on zeros of the given shapes (sizes, dtype and device are read).
 Shapes propagate_shapes(GraphModule& module, const std::vector<TensorInfo>& inputs);
 
-/// The sizes of every value as expressions of those of the inputs, without running anything:
+/// The sizes of every value as expressions of those of the inputs. The program is not run; a call without a row is made
+/// alone, at a few sizes (call_fit.h), and SymbolicShapes::said_by_others names it:
 ///
 ///   fx::SymbolicShapes shapes = fx::propagate_shapes(*gm, {fx::dims("batch", 3, "h", "w")});
 ///   std::cout << shapes.of(node)[2];   // (h - 1)//2 + 1
-SymbolicShapes propagate_shapes(const GraphModule& module, std::vector<AbstractValue> inputs,
-                                const SizeRanges& ranges = {});
+SymbolicShapes propagate_shapes(GraphModule& module, std::vector<AbstractValue> inputs, const SizeRanges& ranges = {});
 
 /// What SymbolicShapes reads of a module: its attributes and those of the modules in it.
 ShapeSources shape_sources(const GraphModule& module);

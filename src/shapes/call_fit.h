@@ -7,18 +7,21 @@
 // Costs: the call, 5 times for each symbol in its arguments. Thread-safety: as running the module.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 
-#include <fxgraph/export/tensors.h>
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/ops/records/abstract_value.h>
+#include <fxgraph/symbolic/size_expr.h>
 
-namespace fx::pt2 {
+namespace fx {
 
-/// The value of the call `node`, of whose inputs `value_of` says what is known. Of a result that no expression explains
-/// nothing is known.
+/// The value of the call `node`, of whose inputs `value_of` says what is known. `example` has a number for each symbol.
+/// Of a result that no expression explains nothing is known.
 AbstractValue fit_call(GraphModule& module, const Node& node,
-                       const std::function<const AbstractValue&(const Node&)>& value_of, const Symbols& example,
-                       const SizeRanges& ranges);
+                       const std::function<const AbstractValue&(const Node&)>& value_of,
+                       const std::map<std::string, std::int64_t>& example, const SizeRanges& ranges);
 
-}  // namespace fx::pt2
+}  // namespace fx

@@ -1,23 +1,25 @@
-#include <fxgraph/export/call_fit.h>
+#include <fxgraph/shapes/call_fit.h>
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
-#include <fxgraph/export/observed_run.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/fake_input.h>
 #include <fxgraph/symbolic/size_facts.h>
 
-namespace fx::pt2 {
+namespace fx {
 namespace {
 
 using Number = std::int64_t;
 using Numbers = std::vector<Number>;
+using Symbols = std::map<std::string, Number>;
 
 /// An expression of the arguments, and what it is in each run.
 struct Atom {
@@ -85,6 +87,12 @@ class Fit {
 
   std::vector<Atom> atoms_;
 };
+
+bool is_of_data(const SizeExpr& expr) {
+  bool found = false;
+  expr.for_each_symbol([&](const std::string& name) { found = found || SizeExpr::is_data_symbol(name); });
+  return found;
+}
 
 void collect(const AbstractValue& value, const SizeFacts& facts, std::set<SizeExpr>& sizes,
              std::set<std::string>& symbols, bool& known) {
@@ -158,41 +166,51 @@ struct Alone {
   }
 };
 
-AbstractValue fitted(const std::vector<Observed>& seen, const Fit& fit) {
-  const Observed& first = seen[0];
-  for (const Observed& each : seen) {
-    if (each.kind != first.kind || each.numbers.size() != first.numbers.size() ||
-        each.elements.size() != first.elements.size() || each.dtype != first.dtype)
-      return {};
-  }
-  const auto number = [&](std::size_t at) {
+std::vector<c10::IValue> elements_of(const c10::IValue& value) {
+  if (value.isTuple()) return value.toTupleRef().elements().vec();
+  return value.isList() ? value.toListRef().vec() : std::vector<c10::IValue>();
+}
+
+AbstractValue fitted(const std::vector<c10::IValue>& seen, const Fit& fit) {
+  const c10::IValue& first = seen[0];
+  const auto fit_number = [&](const auto& number_of) {
     Numbers numbers;
-    for (const Observed& each : seen) numbers.push_back(each.numbers[at]);
+    for (const c10::IValue& each : seen) numbers.push_back(number_of(each));
     return fit.find(numbers);
   };
-  if (first.kind == ValueShape::Kind::integer) {
-    const std::optional<SizeExpr> expr = number(0);
+  if (std::ranges::any_of(seen, [&](const c10::IValue& each) { return each.tagKind() != first.tagKind(); })) return {};
+  if (first.isInt()) {
+    const std::optional<SizeExpr> expr = fit_number([](const c10::IValue& each) { return each.toInt(); });
     return expr ? AbstractValue(*expr) : AbstractValue();
   }
-  if (first.kind == ValueShape::Kind::list) {
+  if (first.isTuple() || first.isList()) {
+    std::vector<std::vector<c10::IValue>> lists;
+    for (const c10::IValue& each : seen) lists.push_back(elements_of(each));
     AbstractValue::List list;
-    for (std::size_t i = 0; i < first.elements.size(); ++i) {
-      std::vector<Observed> elements;
-      for (const Observed& each : seen) elements.push_back(each.elements[i]);
+    for (std::size_t i = 0; i < lists[0].size(); ++i) {
+      std::vector<c10::IValue> elements;
+      for (const std::vector<c10::IValue>& each : lists) {
+        if (each.size() != lists[0].size()) return {};
+        elements.push_back(each[i]);
+      }
       list.push_back(fitted(elements, fit));
     }
     return list;
   }
-  if (first.kind != ValueShape::Kind::tensor) return {};
-  const std::size_t rank = first.numbers.size() / 2;
-  TensorType type{first.dtype, {}, std::vector<SizeExpr>()};
-  for (std::size_t i = 0; i < 2 * rank; ++i) {
-    std::optional<SizeExpr> expr = number(i);
-    if (i < rank && !expr) return {};
-    if (i < rank) {
-      type.sizes.push_back(*expr);
-    } else if (expr && type.strides) {
-      type.strides->push_back(*expr);
+  const auto is_alike = [&](const c10::IValue& each) {
+    const at::Tensor &tensor = each.toTensor(), &like = first.toTensor();
+    return tensor.defined() && tensor.layout() == at::kStrided && tensor.scalar_type() == like.scalar_type() &&
+           tensor.dim() == like.dim();
+  };
+  if (!first.isTensor() || !first.toTensor().defined() || !std::ranges::all_of(seen, is_alike)) return {};
+  TensorType type{to_dtype(first.toTensor().scalar_type()), {}, std::vector<SizeExpr>()};
+  for (Number dim = 0; dim < first.toTensor().dim(); ++dim) {
+    const auto size = fit_number([&](const c10::IValue& each) { return each.toTensor().size(dim); });
+    const auto stride = fit_number([&](const c10::IValue& each) { return each.toTensor().stride(dim); });
+    if (!size) return {};
+    type.sizes.push_back(*size);
+    if (stride && type.strides) {
+      type.strides->push_back(*stride);
     } else {
       type.strides.reset();
     }
@@ -214,7 +232,7 @@ AbstractValue fit_call(GraphModule& module, const Node& node,
   for (const Node* input : alone.inputs) collect(value_of(*input), facts, sizes, symbols, known);
   if (!known) return {};
   std::vector<Symbols> runs;
-  std::vector<Observed> seen;
+  std::vector<c10::IValue> seen;
   const auto run = [&](const Symbols& at) {
     std::vector<c10::IValue> inputs;
     for (const Node* input : alone.inputs) {
@@ -223,7 +241,7 @@ AbstractValue fit_call(GraphModule& module, const Node& node,
       inputs.push_back(std::move(*value));
     }
     try {
-      seen.push_back(observe(Interpreter(module, alone.graph).run(std::move(inputs))));
+      seen.push_back(Interpreter(module, alone.graph).run(std::move(inputs)));
       runs.push_back(at);
       return true;
     } catch (const std::exception&) {
@@ -252,4 +270,4 @@ AbstractValue fit_call(GraphModule& module, const Node& node,
   return fitted(seen, Fit(sizes, runs));
 }
 
-}  // namespace fx::pt2
+}  // namespace fx
