@@ -16,6 +16,23 @@ struct Hint {
 inline constexpr Hint kHints[] = {
     {"__and__ __or__ __xor__ bitwise_and bitwise_or bitwise_xor bitwise_not",
      "self:*a@i other:~*a@i|self:*a@b other:*a@b"},
+    {"__lshift__", "self:*a@i other:~*a@i"},
+    {"linalg_inv_ex linalg_cholesky_ex _linalg_det", "A:*aa self:*aa check_errors:0"},
+    {"quantize_per_tensor.tensor dequantize_per_tensor.tensor", "quant_min:-128 quant_max:127 dtype:1",
+     "input:*a scale:1 zero_point:1 "},
+    {"quantize_per_tensor.tensor2 dequantize_per_tensor.tensor2", "quant_min:1 quant_max:1 dtype:1",
+     "input:*a scale:1 zero_point:1 "},
+    {"quantize_per_tensor dequantize_per_tensor", "quant_min:-128 quant_max:127 dtype:1|dtype:0",
+     "input:*a zero_point:0..3 "},
+    {"quantize_per_channel dequantize_per_channel fake_quant_per_channel",
+     "input:ab scales:a zero_points:a@i axis:0|input:abc scales:b zero_points:b@i axis:1|input:ab scales:b "
+     "zero_points:1@i axis:-1",
+     "quant_min:-128 quant_max:127 dtype:1 "},
+    {"quantize_per_token dequantize_per_token", "input:ab scales:a1 zero_points:a1|input:*b scales:1 zero_points:1",
+     "quant_min:-128 quant_max:127 dtype:1 output_dtype:6 "},
+    {"choose_qparams choose_qparams_symmetric choose_qparams_per_token choose_qparams_per_token_asymmetric "
+     "_choose_qparams_per_token_asymmetric_impl",
+     "input:*a", "dtype:1 eps:1 quant_min:-128 quant_max:127 "},
     {"mm", "self:ab mat2:bc"},
     {"bmm", "self:nab mat2:nbc"},
     {"matmul linalg_matmul", "self:*ab other:*bc|self:ab other:*bc|self:b other:*bc|self:*ab other:b|self:b other:b"},

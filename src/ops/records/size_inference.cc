@@ -27,7 +27,8 @@ const SizeRow* find_row(const OperatorSchema& schema) {
     std::unordered_map<Symbol, const SizeRow*> all;
     for (const std::span<const SizeRow> table :
          {pointwise_size_rows(), view_size_rows(), part_size_rows(), reduction_size_rows(), product_size_rows(),
-          window_size_rows(), image_size_rows(), layer_size_rows(), index_size_rows(), factory_size_rows()}) {
+          window_size_rows(), image_size_rows(), layer_size_rows(), index_size_rows(), factory_size_rows(),
+          quantized_size_rows()}) {
       for (const SizeRow& row : table) {
         const bool of_aten = row.packet.find("::") == row.packet.npos;
         all.emplace(Symbol((of_aten ? "aten::" : "") + std::string(row.packet)), &row);

@@ -143,6 +143,7 @@ std::span<const SizeRow> image_size_rows();
 std::span<const SizeRow> layer_size_rows();
 std::span<const SizeRow> index_size_rows();
 std::span<const SizeRow> factory_size_rows();
+std::span<const SizeRow> quantized_size_rows();
 /// @}
 
 /// The element types of LibTorch's promotion.

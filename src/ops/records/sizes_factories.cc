@@ -111,7 +111,16 @@ void triangle(SizeCall& c) {
 
 void scalar(SizeCall& c) { give_new(c, {}, c.dtype("dtype", DType::float32)); }
 
+// (a number)
+void of_number(SizeCall& c) {
+  const Argument* literal = c.arguments()[0].literal();
+  if (c.arguments()[0].number()) return c.give({}, DType::int64);
+  if (!literal || literal->is_none()) SizeCall::give_up("a number that is not known");
+  c.give({}, literal->is_bool() ? DType::boolean : DType::float64);
+}
+
 constexpr SizeRow kRows[] = {
+    {"prim::NumToTensor", of_number},
     {"zeros", filled},
     {"ones", filled},
     {"empty", filled},

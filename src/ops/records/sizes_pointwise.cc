@@ -27,10 +27,10 @@ constexpr auto kFloat = std::to_array<std::string_view>(
      "tan",          "tanh",         "true_divide",   "xlogy"});
 // What operands of several types have in common.
 constexpr auto kPromoted = std::to_array<std::string_view>(
-    {"__and__",     "__or__",    "__xor__",   "add",       "bitwise_and", "bitwise_not",  "bitwise_or",
-     "bitwise_xor", "clamp",     "clamp_max", "clamp_min", "clip",        "floor_divide", "fmax",
-     "fmin",        "fmod",      "hypot",     "maximum",   "minimum",     "mul",          "multiply",
-     "pow",         "remainder", "rsub",      "sub",       "subtract"});
+    {"__and__",    "__lshift__",  "__or__",    "__xor__",   "add",       "bitwise_and", "bitwise_not",
+     "bitwise_or", "bitwise_xor", "clamp",     "clamp_max", "clamp_min", "clip",        "floor_divide",
+     "fmax",       "fmin",        "fmod",      "hypot",     "maximum",   "minimum",     "mul",
+     "multiply",   "pow",         "remainder", "rsub",      "sub",       "subtract"});
 // As they are; those of other types than floats are left to the kernels.
 constexpr auto kOfFloats = std::to_array<std::string_view>(
     {"abs",         "absolute",    "ceil",  "celu",       "clone",       "elu",       "fill",     "fix",
@@ -62,6 +62,8 @@ void check(const SizeCall& c, std::string_view packet, DType dtype) {
     const Argument* literal = c.argument(name).literal();
     return literal && literal->kind() == kind;
   };
+  if (packet.ends_with("shift__") && (!is_whole(dtype) || dtype == DType::boolean))
+    SizeCall::give_up("its kernel tells");
   if (is_bitwise(packet)) c.require(is_whole(dtype), "whole numbers");
   if (packet == "hypot" && is_whole(dtype)) SizeCall::give_up("its kernel tells");
   if (packet == "clamp" || packet == "clip") c.require(c.given("min") || c.given("max"), "a bound");

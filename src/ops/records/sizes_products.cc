@@ -180,7 +180,47 @@ void pairs(SizeCall& c) {
   c.give({floor_div(rows * (rows - 1), 2)}, SizeCall::float_type(self));
 }
 
+/// Of matrices that lie column by column, as LAPACK makes them.
+TensorType by_columns(DType dtype, Sizes sizes) {
+  Sizes strides = contiguous_strides(sizes);
+  const std::size_t rank = sizes.size();
+  strides[rank - 1] = sizes[rank - 2];
+  strides[rank - 2] = 1;
+  return {dtype, std::move(sizes), std::move(strides)};
+}
+
+const TensorType& square_matrices(SizeCall& c) {
+  const TensorType& matrices = c.tensor(c.schema().arguments[0].name.view());
+  c.require(matrices.sizes.size() >= 2, "matrices");
+  SizeCall::float_type(matrices);
+  if (matrices.dtype != DType::float32 && matrices.dtype != DType::float64) SizeCall::give_up("its kernel tells");
+  c.require_equal(matrices.sizes[matrices.sizes.size() - 2], matrices.sizes.back());
+  if (c.answer({SizeRelation::at_least, matrices.sizes.back(), 1}) != Answer::yes) SizeCall::give_up("no numbers");
+  return matrices;
+}
+
+// (A, check_errors) -> (result, info)
+void factored(SizeCall& c) {
+  if (c.flag("check_errors")) SizeCall::give_up("numbers that may be refused");
+  const TensorType& matrices = square_matrices(c);
+  c.give(by_columns(matrices.dtype, matrices.sizes));
+  c.give(Sizes(matrices.sizes.begin(), matrices.sizes.end() - 2), DType::int32);
+}
+
+// (A) -> (result, LU, pivots)
+void determinant(SizeCall& c) {
+  const TensorType& matrices = square_matrices(c);
+  const Sizes batch(matrices.sizes.begin(), matrices.sizes.end() - 2),
+      rows(matrices.sizes.begin(), matrices.sizes.end() - 1);
+  c.give(batch, matrices.dtype);
+  c.give(by_columns(matrices.dtype, matrices.sizes));
+  c.give(rows, DType::int32);
+}
+
 constexpr SizeRow kRows[] = {
+    {"linalg_inv_ex", factored},
+    {"linalg_cholesky_ex", factored},
+    {"_linalg_det", determinant},
     {"mm", plain_product<2>},
     {"bmm", plain_product<3>},
     {"matmul", matmul},

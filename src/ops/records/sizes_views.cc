@@ -316,6 +316,7 @@ constexpr SizeRow kRows[] = {
     {"detach", alias},
     {"lift_fresh", alias},
     {"contiguous", contiguous},
+    {"lift_fresh_copy", contiguous},
 };
 
 }  // namespace

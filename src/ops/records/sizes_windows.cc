@@ -47,6 +47,7 @@ Convolution read(SizeCall& c) {
   c.require_at_least(made.groups, 1);
   for (const SizeExpr& each : made.stride) c.require_at_least(each, 1);
   for (const SizeExpr& each : made.dilation) c.require_at_least(each, 1);
+  for (std::size_t i = 0; i < count; ++i) c.require_at_least(made.kernel(i), 1);
   return made;
 }
 
