@@ -9,6 +9,7 @@
 #include <fxgraph/contract/called_shapes.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/ops/records/costs.h>
+#include <fxgraph/ops/records/operator_flags.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/support/flat_map.h>
 
@@ -157,7 +158,7 @@ CallCost cost_of_call(const CallShapes& call, const SizeExpr& input_bytes) {
   CallCost cost;
   if (call.packet == python::kGetItem || (call.call && call.call.schema().traits.view)) return cost;
   if (makes_a_number(call)) {
-    if (reads_data(call.packet)) cost.bytes_read = input_bytes;
+    if (has_flag(call.packet, OperatorFlag::reads_data)) cost.bytes_read = input_bytes;
     return cost;
   }
   const auto operations = operations_of(call);
@@ -165,7 +166,7 @@ CallCost cost_of_call(const CallShapes& call, const SizeExpr& input_bytes) {
   cost.operations = operations.value_or(Operations());
   for (const TensorType& output : call.outputs) cost.bytes_written = cost.bytes_written + bytes_of(output);
   cost.bytes_read = input_bytes;
-  if (looks_up(call.packet) && !call.inputs.empty())
+  if (has_flag(call.packet, OperatorFlag::looks_up) && !call.inputs.empty())
     cost.bytes_read = cost.bytes_read + cost.bytes_written - bytes_of(call.inputs[0]);
   return cost;
 }

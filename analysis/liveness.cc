@@ -6,7 +6,7 @@
 #include <fxgraph/contract/called_shapes.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/records/costs.h>
+#include <fxgraph/ops/records/operator_flags.h>
 
 namespace fx {
 
@@ -44,7 +44,7 @@ void Liveness::add_inside(const Shapes& shapes, const LivenessOptions& options) 
       }
     } else if (const Call call = call_of(node)) {
       const bool is_known = !call.schema().returns_tensors() || !shapes[node].tensors.empty();
-      if (!is_known || needs_memory_inside(Symbol(packet_of(operator_name(call.schema()).view()))))
+      if (!is_known || has_flag(operator_name(call.schema()), OperatorFlag::is_composite))
         unknown_.push_back(node.name());
     }
   }

@@ -1,12 +1,12 @@
 #include <fxgraph/rewriter/rules/type_conditions.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/records/operator_flags.h>
 #include <fxgraph/rewriter/rules/kernels.h>
 
 namespace fx::rules {
@@ -14,43 +14,6 @@ namespace fx::rules {
 namespace {
 
 constexpr TypeSet kFloating = {DType::float16, DType::bfloat16, DType::float32, DType::float64};
-
-// These give what they are given, as far as its type goes. Sorted.
-constexpr std::array<std::string_view, 34> kSameType = {"aten::adaptive_avg_pool2d",
-                                                        "aten::alias",
-                                                        "aten::avg_pool2d",
-                                                        "aten::clamp",
-                                                        "aten::clamp_max",
-                                                        "aten::clamp_min",
-                                                        "aten::clone",
-                                                        "aten::contiguous",
-                                                        "aten::detach",
-                                                        "aten::dropout",
-                                                        "aten::exp",
-                                                        "aten::expand",
-                                                        "aten::flatten",
-                                                        "aten::leaky_relu",
-                                                        "aten::max_pool2d",
-                                                        "aten::mean",
-                                                        "aten::neg",
-                                                        "aten::permute",
-                                                        "aten::relu",
-                                                        "aten::relu6",
-                                                        "aten::reshape",
-                                                        "aten::rsqrt",
-                                                        "aten::select",
-                                                        "aten::sigmoid",
-                                                        "aten::slice",
-                                                        "aten::sqrt",
-                                                        "aten::squeeze",
-                                                        "aten::sum",
-                                                        "aten::t",
-                                                        "aten::tanh",
-                                                        "aten::transpose",
-                                                        "aten::unsqueeze",
-                                                        "aten::view",
-                                                        "aten::view_as"};
-static_assert(std::ranges::is_sorted(kSameType));
 
 bool names_dtype(const Call& call) {
   const Argument* dtype = call.argument("dtype");
@@ -68,7 +31,7 @@ bool add_sources(const Node& node, std::vector<const Node*>& open, TypeSet& type
   const Node* first = call.args()[0].node_or_null();
   if (!first) return false;
   open.push_back(first);
-  if (std::ranges::binary_search(kSameType, packet)) return true;
+  if (has_flag(operator_name(call.schema()), OperatorFlag::keeps_type)) return true;
   if (packet != "aten::add" && packet != "aten::sub" && packet != "aten::mul" && packet != "aten::div") return false;
   const Argument* other = call.args().size() > 1 ? &call.args()[1] : nullptr;
   if (other && other->is_node()) open.push_back(&other->node());

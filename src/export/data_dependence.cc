@@ -11,21 +11,16 @@
 #include <vector>
 
 #include <fxgraph/export/exported_operator.h>
+#include <fxgraph/ops/records/operator_flags.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx::pt2 {
 namespace {
 
 // Questions about a tensor that its data does not answer.
-bool asks_for_sizes(Symbol target) {
-  constexpr std::string_view kQuestions[] = {
-      "aten::size.int",   "aten::stride.int",        "aten::numel",         "aten::storage_offset",
-      "aten::dim",        "aten::len.Tensor",        "builtins.len",        "aten::is_contiguous",
-      "aten::is_complex", "aten::is_floating_point", "aten::is_same_size",  "prim::dtype",
-      "prim::layout",     "prim::is_cuda",           "builtins.isinstance", "aten::requires_grad",
-      "operator.is_",     "operator.is_not",         "aten::__is__",        "aten::__isnot__",
-  };
-  return std::ranges::find(kQuestions, target.view()) != std::end(kQuestions);
+bool asks_no_data(Symbol target) {
+  using enum OperatorFlag;
+  return has_flag(target, asks_sizes) || has_flag(target, asks_form) || has_flag(target, asks_otherwise);
 }
 
 // What LibTorch's tags do not say: operators that are made of others that do.
@@ -75,7 +70,7 @@ bool depends_on_data(const Node& node, const ProgramValues& program) {
       kind_of(node) == Kind::integer || kind_of(node) == Kind::floating || kind_of(node) == Kind::boolean;
   const std::vector<Node*> inputs = node.all_input_nodes();
   const bool reads_tensor = std::ranges::any_of(inputs, [&](Node* input) { return kind_of(*input) == Kind::tensor; });
-  if (is_number && reads_tensor) return !asks_for_sizes(node.target());
+  if (is_number && reads_tensor) return !asks_no_data(node.target());
   bool by_mask = false;
   if (node.target() != "aten::index.Tensor") return false;
   for_each_node(node.arg(1), [&](const Node& index) {

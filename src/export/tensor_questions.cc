@@ -7,24 +7,10 @@
 #include <fxgraph/contract/assertions.h>
 #include <fxgraph/export/literals.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/records/operator_flags.h>
 
 namespace fx::pt2 {
 namespace {
-
-constexpr std::string_view kQuestions[] = {"prim::dtype", "aten::is_contiguous", "aten::stride",
-                                           "aten::is_floating_point", "aten::is_complex"};
-
-// What the shapes of the inputs decide, and whether a tensor is there.
-constexpr std::string_view kSizeQuestions[] = {
-    "aten::size.int",   "aten::size",   "aten::dim",          "aten::numel",
-    "aten::len.Tensor", "builtins.len", "aten::is_same_size", "operator.is_",
-    "operator.is_not",  "aten::__is__", "aten::__isnot__",    "aten::sym_size.int",
-    "aten::sym_numel",  "aten::len.t",  "aten::len.Dict_str", "builtins.isinstance",
-};
-
-bool is_one_of(Symbol target, std::span<const std::string_view> all) {
-  return std::ranges::find(all, target.view()) != all.end();
-}
 
 Json json_of(const Argument& value) {
   if (!value.is_list()) return write_literal(value);
@@ -69,7 +55,7 @@ std::optional<TensorQuestion> question_of(const Node& check) {
     asked = asked->arg(0).node_or_null();
   }
   const Call question = asked ? call_of(*asked) : Call();
-  if (!question || !is_one_of(question.schema().target, kQuestions) || question.args().size() != 1 ||
+  if (!question || !has_flag(question.schema().target, OperatorFlag::asks_form) || question.args().size() != 1 ||
       !question.kwargs().empty() || !is_answer(found.answer))
     return std::nullopt;
   found.question = question.schema().target;
@@ -108,7 +94,7 @@ bool is_about_sizes(const Node& check, const ValueShapes& shapes) {
     const Node& node = *open.back();
     open.pop_back();
     const Call call = call_of(node);
-    if (is_one_of(call ? call.schema().target : node.target(), kSizeQuestions)) continue;
+    if (has_flag(call ? call.schema().target : node.target(), OperatorFlag::asks_sizes)) continue;
     if (is_of_literals(node)) continue;
     if (shapes[node].kind == ValueShape::Kind::tensor || node.is(Op::get_attr)) return false;
     for (const Argument& argument : node.args()) add(argument);
@@ -133,7 +119,7 @@ void read_question(Graph& graph, Node& tensor, const std::string& note) {
   const Symbol question(string_of(member(json, "question")));
   const auto [kind, value] = variant_of(member(json, "answer"));
   const std::optional<Argument> answer = read_literal(kind, value);
-  if (!is_one_of(question, kQuestions) || !answer || !is_answer(*answer))
+  if (!has_flag(question, OperatorFlag::asks_form) || !answer || !is_answer(*answer))
     malformed("what is asserted of '" + tensor.name() + "' is not known");
   std::vector<Argument> order;
   for (const Json& each : array_of(member(json, "order"))) order.push_back(Argument(integer_of(each)));

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/records/operator_flags.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/value.h>
@@ -16,36 +17,6 @@ namespace {
 
 // What torch::tensor({…}) does between `empty` and its return.
 constexpr std::array<std::string_view, 4> kKeepsConstants = {"aten::select", "aten::fill_", "aten::to", "aten::detach"};
-
-/// How many values a list result has, told by argument `argument`.
-enum class CountRule : std::uint8_t { number, length, length_plus_one };
-struct ListRule {
-  std::string_view target;
-  std::size_t argument;
-  CountRule rule;
-};
-constexpr std::array<ListRule, 20> kListRules = {{
-    {"aten::chunk", 1, CountRule::number},
-    {"aten::unsafe_chunk", 1, CountRule::number},
-    {"aten::tensor_split.sections", 1, CountRule::number},
-    {"aten::hsplit.int", 1, CountRule::number},
-    {"aten::vsplit.int", 1, CountRule::number},
-    {"aten::dsplit.int", 1, CountRule::number},
-    {"aten::split_with_sizes", 1, CountRule::length},
-    {"aten::unsafe_split_with_sizes", 1, CountRule::length},
-    {"aten::split.sizes", 1, CountRule::length},
-    {"aten::tensor_split.indices", 1, CountRule::length_plus_one},
-    {"aten::hsplit.array", 1, CountRule::length_plus_one},
-    {"aten::vsplit.array", 1, CountRule::length_plus_one},
-    {"aten::dsplit.array", 1, CountRule::length_plus_one},
-    {"aten::broadcast_tensors", 0, CountRule::length},
-    {"aten::meshgrid", 0, CountRule::length},
-    {"aten::meshgrid.indexing", 0, CountRule::length},
-    {"aten::atleast_1d.Sequence", 0, CountRule::length},
-    {"aten::atleast_2d.Sequence", 0, CountRule::length},
-    {"aten::atleast_3d.Sequence", 0, CountRule::length},
-    {"aten::align_tensors", 0, CountRule::length},
-}};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -149,12 +120,10 @@ bool depends_on_data(const OpRecord& op, const c10::IValue* arguments) {
 }
 
 std::optional<std::size_t> result_list_length(const OpRecord& op, const c10::IValue* arguments) {
-  for (const ListRule& rule : kListRules) {
-    if (op.target != rule.target) continue;
-    const c10::IValue& value = arguments[rule.argument];
-    if (rule.rule == CountRule::number) return static_cast<std::size_t>(value.toInt());
-    const std::size_t length = value.toListRef().size();
-    return rule.rule == CountRule::length ? length : length + 1;
+  if (const std::optional<ListLength> told = list_length(op.target)) {
+    const c10::IValue& value = arguments[told->argument];
+    if (told->kind == ListLength::Kind::number) return static_cast<std::size_t>(value.toInt());
+    return value.toListRef().size() + (told->kind == ListLength::Kind::length_plus_one ? 1 : 0);
   }
   // _foreach_* answer one tensor for each tensor of their first list.
   if (packet_of(op.target.view()).starts_with("aten::_foreach_")) return arguments[0].toListRef().size();

@@ -14,12 +14,12 @@
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <algorithm>
-#include <array>
 #include <unordered_set>
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/ops/records/operator_flags.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/weights.h>
@@ -27,64 +27,6 @@
 namespace fx::rules::lowering_layout {
 
 namespace {
-
-// Seen in LibTorch 1.13 to keep channels last. Of one that does not, the result is right and slower.
-constexpr auto kKeepsLayout = std::to_array<std::string_view>({
-    "aten::_add_relu.Tensor",
-    "aten::_to_copy",
-    "aten::abs",
-    "aten::adaptive_avg_pool2d",
-    "aten::add.Scalar",
-    "aten::add.Tensor",
-    "aten::addcmul",
-    "aten::avg_pool2d",
-    "aten::batch_norm",
-    "aten::cat",
-    "aten::clamp",
-    "aten::clamp_max",
-    "aten::clamp_min",
-    "aten::constant_pad_nd",
-    "aten::div.Scalar",
-    "aten::div.Tensor",
-    "aten::elu",
-    "aten::exp",
-    "aten::gelu",
-    "aten::hardsigmoid",
-    "aten::hardswish",
-    "aten::hardtanh",
-    "aten::leaky_relu",
-    "aten::max_pool2d",
-    "aten::maximum",
-    "aten::minimum",
-    "aten::mish",
-    "aten::mul.Scalar",
-    "aten::mul.Tensor",
-    "aten::neg",
-    "aten::pow.Tensor_Scalar",
-    "aten::relu",
-    "aten::relu6",
-    "aten::rsqrt",
-    "aten::sigmoid",
-    "aten::silu",
-    "aten::softplus",
-    "aten::sqrt",
-    "aten::sub.Scalar",
-    "aten::sub.Tensor",
-    "aten::tanh",
-    "aten::upsample_bilinear2d",
-    "aten::upsample_bilinear2d.vec",
-    "aten::upsample_nearest2d",
-    "aten::upsample_nearest2d.vec",
-    "fxgraph::max_pool2d",
-});
-
-// Read any strides, and their results are the same in memory.
-constexpr auto kReadsAnyLayout = std::to_array<std::string_view>({"aten::mean.dim", "aten::sum.dim_IntList"});
-
-template <std::size_t n>
-bool is_one_of(const std::array<std::string_view, n>& names, const Node& node) {
-  return std::ranges::find(names, operator_of(node).view()) != names.end();
-}
 
 class ChannelsLast {
  public:
@@ -108,11 +50,11 @@ class ChannelsLast {
   void visit(Node& node) {
     if (is_packed_convolution(node)) {
       keeps_[node] = true;
-    } else if (is_channels_last_call(node) || is_one_of(kReadsAnyLayout, node)) {
+    } else if (is_channels_last_call(node) || has_flag(operator_of(node), OperatorFlag::reads_any_layout)) {
       const Call call = call_of(node);
       const Argument* read = call.argument("self");
       if (Node* source = read ? restored(*read) : nullptr) take(node, read->node(), *source);
-    } else if (is_one_of(kKeepsLayout, node)) {
+    } else if (has_flag(operator_of(node), OperatorFlag::keeps_channels_last)) {
       move_behind(node);
     }
   }

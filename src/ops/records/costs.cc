@@ -161,35 +161,6 @@ constexpr Entry kFormulas[] = {
     {"aten::constant_pad_nd", per_output<0>},
 };
 
-// Rows looked up in a table that is not read whole.
-constexpr std::string_view kLookUps[] = {"aten::embedding", "aten::index_select", "aten::gather"};
-
-// Numbers made of what a tensor holds.
-constexpr std::string_view kDataReaders[] = {"aten::item",           "aten::_local_scalar_dense",
-                                             "aten::equal",          "aten::allclose",
-                                             "aten::is_nonzero",     "aten::Int",
-                                             "aten::Float",          "aten::Bool",
-                                             "aten::ScalarImplicit", "aten::IntImplicit",
-                                             "aten::FloatImplicit"};
-
-// They are made of others inside.
-constexpr std::string_view kOfOthers[] = {"aten::lstm",
-                                          "aten::gru",
-                                          "aten::rnn_tanh",
-                                          "aten::rnn_relu",
-                                          "aten::lstm_cell",
-                                          "aten::gru_cell",
-                                          "aten::rnn_tanh_cell",
-                                          "aten::rnn_relu_cell",
-                                          "aten::einsum",
-                                          "aten::cdist",
-                                          "aten::_native_multi_head_attention",
-                                          "aten::_transformer_encoder_layer_fwd",
-                                          "aten::scaled_dot_product_attention",
-                                          "aten::_scaled_dot_product_attention",
-                                          "fxgraph::packed_lstm",
-                                          "fxgraph::packed_gru"};
-
 Formula formula_for(Symbol packet) {
   static const FlatMap<Formula> table = [] {
     FlatMap<Formula> map;
@@ -215,9 +186,5 @@ std::optional<Operations> operations_of(const CallShapes& c) {
   if (c.inputs.empty() && c.call) return Operations();  // zeros, arange
   return std::nullopt;
 }
-
-bool looks_up(Symbol packet) { return std::ranges::find(kLookUps, packet.view()) != std::end(kLookUps); }
-bool reads_data(Symbol packet) { return std::ranges::find(kDataReaders, packet.view()) != std::end(kDataReaders); }
-bool needs_memory_inside(Symbol packet) { return std::ranges::find(kOfOthers, packet.view()) != std::end(kOfOthers); }
 
 }  // namespace fx

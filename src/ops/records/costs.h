@@ -30,11 +30,4 @@ struct Operations {
 /// Nothing when shapes or a formula are missing.
 std::optional<Operations> operations_of(const CallShapes& call);
 
-/// True for the operators that look rows up in a table that they do not read whole.
-bool looks_up(Symbol packet);
-/// True for the operators that make a number of what a tensor holds.
-bool reads_data(Symbol packet);
-/// True for the operators that need memory beside their results, as much as nobody says.
-bool needs_memory_inside(Symbol packet);
-
 }  // namespace fx
