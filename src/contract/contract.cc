@@ -135,6 +135,34 @@ std::optional<Condition> read_condition(const Node& assertion, const InputNames&
   return condition;
 }
 
+std::size_t drop_implied_assertions(Graph& graph) {
+  const auto is_whole = [](const Measure& measure) {
+    return measure.property == InputProperty::size || measure.property == InputProperty::rank ||
+           measure.property == InputProperty::numel || measure.property == InputProperty::length;
+  };
+  const auto reshapes = [](const Node& node) {
+    const Call call = call_of(node);
+    return call ? call.schema().is_inplace_view() : node.is_call(python::kSetAttr);
+  };
+  if (std::ranges::any_of(graph.nodes(), reshapes)) return 0;
+  SizeFacts facts;
+  std::size_t dropped = 0;
+  for (Node* assertion : graph.find_nodes(Op::call_function, python::kAssert)) {
+    const std::optional<Condition> condition = read_condition(*assertion);
+    if (!condition || !std::ranges::all_of(condition->measures, is_whole)) continue;
+    for (const Measure& measure : condition->measures) {
+      if (!facts.knows(measure.name)) facts.declare(measure.name, {0, std::nullopt});
+    }
+    if (facts.holds(*condition) != Answer::yes) {
+      facts.assume(*condition);
+      continue;
+    }
+    graph.erase_node(*assertion);
+    ++dropped;
+  }
+  return dropped;
+}
+
 std::string Condition::str() const {
   const bool is_rank = measures.size() == 1 && left.is_symbol() && measures[0].property == InputProperty::rank;
   if (is_rank && relation == SizeRelation::equal)

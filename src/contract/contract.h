@@ -78,6 +78,11 @@ class Contract {
 /// The condition on inputs that an assertion is; nothing where it is none, or on something else.
 std::optional<Condition> read_condition(const Node& assertion, const InputNames& names = &Node::name);
 
+/// Erases the assertions on sizes of inputs that follow from those before them: of `h % 16 == 0` and `h % 8 == 0` the
+/// second. What only they used stays, for who removes dead code. Leaves graphs alone that change sizes in place.
+/// Returns how many.
+std::size_t drop_implied_assertions(Graph& graph);
+
 /// What an assertion asserts, as an expression of the numbers that `name_of` gives names; nothing where another number
 /// stands in it. Of more than kMostTerms numbers: nothing.
 std::optional<SizeExpr> asserted(const Node& assertion, const std::function<std::string(const Node&)>& name_of);

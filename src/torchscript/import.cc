@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <unordered_set>
 
+#include <fxgraph/contract/contract.h>
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/module/module_info.h>
@@ -131,6 +132,7 @@ std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, 
   }
   for (const auto& [path, object] : importer.objects)
     made->add_submodule(path, std::make_shared<ObjectAttribute>(object));
+  if (!options.examples.empty()) drop_implied_assertions(made->graph());
   eliminate_dead_code(*made);
   made->delete_all_unused_submodules();
   made->delete_all_unused_attributes();  // constants of the program

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/contract/contract.h>
 #include "tests/support/short_graph.h"
 
@@ -81,6 +82,49 @@ TEST(Contract, LongArithmeticIsLeftAlone) {
   for (int i = 0; i < 50'000; ++i)
     body += "n" + std::to_string(i + 1) + " = operator.add(%n" + std::to_string(i) + ", 1)\n";
   EXPECT_THAT(conditions(body + "holds = operator.eq(%n50000, 50004)"), IsEmpty());
+}
+
+TEST(Contract, IsSaidOnce) {
+  Graph graph;
+  Node &x = graph.placeholder("x"), &y = graph.placeholder("y");
+  const AssertionWriter write(graph);
+  const auto size = [&](Node& of, int dim) -> Node& { return graph.call_function("aten::size.int", {of, dim}); };
+  write.add(SizeRelation::equal, graph.call_function("operator.mod", {size(x, 2), 16}), 0, "sixteen");
+  write.add(SizeRelation::more, size(x, 0), 2, "three");
+  write.add(SizeRelation::equal, graph.call_function("operator.mod", {size(x, 2), 8}), 0, "eight");
+  write.add(SizeRelation::at_least, size(x, 0), 3, "three again");
+  write.add(SizeRelation::at_least, size(x, 0), 4, "four");
+  write.add(SizeRelation::equal, size(y, 0), size(x, 0), "alike");
+  write.add(SizeRelation::at_least, size(y, 0), 2, "two");
+  write.add(SizeRelation::equal, graph.call_function("prim::dtype", {x}), 6, "float");
+  write.add(SizeRelation::equal, graph.call_function("prim::dtype", {x}), 6, "float again");
+  graph.output(x);
+  EXPECT_EQ(drop_implied_assertions(graph), 3u);
+  std::string reasons;
+  for (const Condition& condition : Contract(graph).conditions()) reasons += condition.reason + "\n";
+  EXPECT_EQ(reasons, "sixteen\nthree\nfour\nalike\nfloat\nfloat again\n");
+  EXPECT_EQ(drop_implied_assertions(graph), 0u);
+}
+
+// Numbers are no sizes: 2.5 is more than 2 and not 3 or more.
+TEST(Contract, IsLeftWhereItIsNotOfSizes) {
+  Graph graph;
+  Node &x = graph.placeholder("x"), &n = graph.placeholder("n");
+  const AssertionWriter write(graph);
+  write.add(SizeRelation::more, n, 2, "more than two");
+  write.add(SizeRelation::at_least, n, 3, "three");
+  Node& turned = graph.call_function("aten::size.int", {x, 0});
+  write.add(SizeRelation::at_least, turned, 3, "three");
+  graph.output(x);
+  EXPECT_EQ(drop_implied_assertions(graph), 0u);
+  Graph in_place;
+  Node& z = in_place.placeholder("z");
+  const AssertionWriter again(in_place);
+  again.add(SizeRelation::at_least, in_place.call_function("aten::size.int", {z, 0}), 3, "three");
+  in_place.call_function("aten::t_", {z});
+  again.add(SizeRelation::at_least, in_place.call_function("aten::size.int", {z, 0}), 3, "three");
+  in_place.output(z);
+  EXPECT_EQ(drop_implied_assertions(in_place), 0u);
 }
 
 }  // namespace fx::contract_test

@@ -181,6 +181,11 @@ TEST(AtExamplesOnly, EachConditionIsAssertedOnce) {
                                                 "y\n"),
                                       {.examples = {ones({3, 2})}});
   EXPECT_EQ(twice->graph().count(Op::call_function, "torch._assert"), 1u);
+  const auto steps = module_of(
+      "def forward(self, x):\n  y = x\n  if x.size(1) % 16 == 0:\n    y = y + 1\n  if x.size(1) % "
+      "8 == 0:\n    y = y * 2\n  return y\n");
+  const auto implied = from_torchscript(steps, {.examples = {ones({5, 32})}});
+  EXPECT_EQ(implied->contract().str(), "x[1] must be a multiple of 16\n");
 }
 
 TEST(AtExamplesOnly, WhatACallSetsBeforeItReadsItIsItsOwn) {
