@@ -41,6 +41,12 @@ std::optional<SizeExpr> subtracted(const SizeExpr& term) {
 
 }  // namespace
 
+bool AssertionWriter::can_write(const SizeExpr& expression) {
+  if (expression.is_integer() || expression.is_symbol()) return true;
+  return !target_of(expression.name()).empty() && !expression.operands().empty() && !expression.is_real() &&
+         std::ranges::all_of(expression.operands(), can_write);
+}
+
 Argument AssertionWriter::call(Symbol target, const Argument& a, const Argument& b) const {
   return Argument(make_(target, {a, b}));
 }
@@ -61,7 +67,7 @@ Argument AssertionWriter::number(const SizeExpr& expression, const NumberOf& num
   if (expression.is_integer()) return expression.value();
   if (expression.is_symbol()) return number_of(expression.name());
   const Symbol target = target_of(expression.name());
-  if (target.empty() || expression.operands().empty() || expression.is_real())
+  if (!can_write(expression))
     throw Error(ErrorKind::unsupported, expression.str() + " is no arithmetic of whole numbers");
   if (expression.is_call("Add")) return sum(expression, number_of);
   Argument made = number(expression.operands()[0], number_of);

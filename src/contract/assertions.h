@@ -32,6 +32,8 @@ class AssertionWriter {
           return graph.call_function(target, arguments);
         }) {}
 
+  /// True for arithmetic of whole numbers, which alone can be written.
+  static bool can_write(const SizeExpr& expression);
   /// The nodes that compute a number, or whether a condition holds. Throws Error(unsupported) for what is no arithmetic
   /// of whole numbers.
   /// @{

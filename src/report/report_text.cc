@@ -157,7 +157,7 @@ class TextWriter {
     }
     std::string text;
     for (const std::string& variable : p.variables) text += (text.empty() ? "" : ", ") + variable;
-    title("Sizes: for every " + text);
+    title("Sizes: for every " + text + " of 2 or more that the program takes");
     for (const Report::SizesPart::Row& row : p.measures)
       line("  " + pad_right(row.name, 32) + " " + (row.formula.empty() ? "has no formula" : row.formula));
     for (const Report::SizesPart::Tensor& row : p.at_peak) {

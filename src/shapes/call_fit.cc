@@ -234,13 +234,13 @@ AbstractValue fit_call(GraphModule& module, const Node& node,
   std::vector<Symbols> runs;
   std::vector<c10::IValue> seen;
   const auto run = [&](const Symbols& at) {
-    std::vector<c10::IValue> inputs;
-    for (const Node* input : alone.inputs) {
-      std::optional<c10::IValue> value = made(value_of(*input), at);
-      if (!value) return false;
-      inputs.push_back(std::move(*value));
-    }
     try {
+      std::vector<c10::IValue> inputs;
+      for (const Node* input : alone.inputs) {
+        std::optional<c10::IValue> value = made(value_of(*input), at);
+        if (!value) return false;
+        inputs.push_back(std::move(*value));
+      }
       seen.push_back(Interpreter(module, alone.graph).run(std::move(inputs)));
       runs.push_back(at);
       return true;
@@ -255,10 +255,16 @@ AbstractValue fit_call(GraphModule& module, const Node& node,
     const auto known_range = ranges.find(symbol);
     const SizeRange range = known_range == ranges.end() ? SizeRange() : known_range->second;
     std::size_t count = 0;
-    for (const Number offset : {Number(1), Number(2), Number(3), Number(5), value->second + 1, Number(-1)}) {
+    const Number known = value->second, least = range.min.value_or(2);
+    const std::set<Number> others = {least,     least + 1, least + 2, known - 1,    known + 1,
+                                     known + 2, known + 3, known + 5, 2 * known + 1};
+    for (const Number other : others) {
+      if (other == known || other < least || other > range.max.value_or(other)) continue;
       Symbols at = example;
-      const Number other = at[symbol] += offset;
-      if (other >= std::max<Number>(2, range.min.value_or(2)) && other <= range.max.value_or(other)) count += run(at);
+      at[symbol] = other;
+      const bool takes = run(at);
+      if (!takes && least < 2) return {};  // a condition that nobody can say
+      count += takes;
     }
     constexpr std::size_t kFewest = 2;
     if (count < kFewest) return {};

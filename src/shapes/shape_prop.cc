@@ -62,9 +62,11 @@ SymbolicShapes propagate_shapes(GraphModule& module, std::vector<AbstractValue> 
   for (const AbstractValue& input : inputs) choose(input, ranges, example);
   ShapeSources sources = shape_sources(module);
   sources.ranges = ranges;
+  for (const auto& [symbol, number] : example) sources.ranges.try_emplace(symbol, SizeRange{0, std::nullopt});
   sources.other = [&](const UndecidedCall& call) {
     const auto value_of = [&](const Node& node) -> const AbstractValue& { return call.values[node]; };
-    return &call.node.graph() == &module.graph() ? fit_call(module, call.node, value_of, example, ranges)
+    if (call.inferred.of_rank) return AbstractValue();  // a few sizes do not say how many dimensions there are
+    return &call.node.graph() == &module.graph() ? fit_call(module, call.node, value_of, example, sources.ranges)
                                                  : AbstractValue();
   };
   return SymbolicShapes(module.graph(), std::move(inputs), sources);

@@ -91,7 +91,12 @@ std::optional<OneTerm> one_term(const SizeExpr& sum) {
   const std::vector<SizeExpr> terms = terms_of(sum);
   const std::int64_t factor = factor_of(terms[0]);
   if (sum.is_integer() || factor == 0 || terms.size() > 2 || (terms.size() == 2 && !terms[1].is_integer())) return {};
-  return OneTerm{floor_div(terms[0], factor), factor, terms.size() == 2 ? terms[1].value() : 0};
+  const std::int64_t constant = terms.size() == 2 ? terms[1].value() : 0;
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;  // so that they can be negated, and rounded up
+  if (factor <= -kMost || factor >= kMost || constant <= -kMost || constant >= kMost) return {};
+  if (!terms[0].is_call("Mul") || !terms[0].operands()[0].is_integer()) return OneTerm{terms[0], factor, constant};
+  const std::vector<SizeExpr> atoms(terms[0].operands().begin() + 1, terms[0].operands().end());
+  return OneTerm{atoms.size() == 1 ? atoms[0] : SizeExpr::call("Mul", atoms), factor, constant};
 }
 
 /// What is at least 0 exactly where `difference` is, without a division of all of it: `x//2 - 3` is `x - 6`.

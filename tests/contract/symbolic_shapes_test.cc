@@ -4,6 +4,7 @@
 
 #include <fxgraph/contract/symbolic_shapes.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/text/parse.h>
 #include "tests/support/short_graph.h"
 
 namespace fx::symbolic_shapes_test {
@@ -117,6 +118,19 @@ TEST(SymbolicShapes, OfLongChains) {
     lines += "y" + std::to_string(i) + " = aten::max_pool1d(%y" + std::to_string(i - 1) + ", [3], [2], [1])\n";
   const Said of_chain = said(lines + "y = aten::relu(%y" + std::to_string(kLength - 1) + ")", dims(1, "n"));
   EXPECT_LT(of_chain.y.size(), 1500U);
+}
+
+// LibTorch gives it the sizes of the result, whatever it had.
+TEST(SymbolicShapes, OfWhatHoldsAResult) {
+  const Graph graph = parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %e = call_function[target=aten::empty.memory_format](args = ([0],))
+    %y = call_function[target=aten::add.out](args = (%x, 1), kwargs = {out: %e})
+    return y)");
+  const SymbolicShapes shapes(graph, {dims("a", "b")});
+  ASSERT_TRUE(shapes[*graph.find("y")].tensor());
+  EXPECT_EQ(shapes[*graph.find("y")].tensor()->str(), "float32[a, b]");
+  EXPECT_TRUE(shapes.conditions().empty());
 }
 
 }  // namespace fx::symbolic_shapes_test

@@ -174,6 +174,41 @@ TEST(PackedChecks, AssertsOnceWhatFollowsFromThere) {
   }
 }
 
+// What sizes of real numbers make is asked where it enters.
+TEST(PackedChecks, OfImagesThatAreScaled) {
+  for (const char* up :
+       {"nearest2d.vec](args = (%p, None, [2.0, 2.0]))", "bilinear2d.vec](args = (%p, None, False, [0.5, 0.5]))"}) {
+    at::manual_seed(1);
+    const GraphModule original({{"a", at::randn({8, 3, 3, 3})}, {"b", at::randn({8, 8, 3, 3})}}, parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %a = get_attr[target=a]
+    %b = get_attr[target=b]
+    %p = call_function[target=aten::conv2d](args = (%x, %a))
+    %u = call_function[target=aten::upsample_)" + std::string(up) + R"(
+    %q = call_function[target=aten::conv2d](args = (%u, %b))
+    return q)"));
+    const auto lowered = lowered_by(original, {1, 3, 16, 16}, "lower-convolution/xnnpack");
+    expect_same_inputs(original, *lowered, {{1, 3, 16, 16}, {2, 3, 8, 20}, {1, 3, 8, 9}, {1, 2, 16, 16}});
+  }
+}
+
+// addcmul would spread one channel over all.
+TEST(PackedChecks, ANormStillRefusesOneChannel) {
+  const GraphModule original({{"m", at::randn({3})}, {"v", at::ones({3})}}, parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %m = get_attr[target=m]
+    %v = get_attr[target=v]
+    %n = call_function[target=aten::batch_norm](args = (%x, None, None, %m, %v, False, 0.1, 1e-05, False))
+    return n)"));
+  const auto lowered = lowered_by(original, {2, 3, 14, 10}, "lower-norm/scaled");
+  ASSERT_EQ(lowered->graph().count(Op::call_function, "aten::batch_norm"), 0u);
+  const at::NoGradGuard no_grad;
+  EXPECT_THROW(lowered->forward(at::randn({2, 1, 14, 10})), std::exception);
+  EXPECT_LE(relative_difference(original.clone_graph_module()->forward(at::ones({1, 3, 2, 2})),
+                                lowered->forward(at::ones({1, 3, 2, 2}))),
+            1e-5);
+}
+
 TEST(PackedChecks, TrustsWhatTheProgramAsserts) {
   const GraphModule original({{"a", at::randn({16, 3, 3, 3})}}, parse_graph(R"(graph():
     %x = placeholder[target=x]

@@ -25,7 +25,8 @@ TEST(CallFit, SaysWhatNoRowSays) {
     %w = call_function[target=aten::select.int](args = (%x, 0, 0))
     %y = call_function[target=)" + text.substr(0, text.find('(')) +
                                    "]" + text.substr(text.find('(')) + "\n    return y"));
-    const SymbolicShapes shapes = propagate_shapes(module, {dims("a", "b")});
+    const SizeRange some{1, std::nullopt};
+    const SymbolicShapes shapes = propagate_shapes(module, {dims("a", "b")}, {{"a", some}, {"b", some}});
     const Node* y = module.graph().find("y");
     ASSERT_TRUE(shapes[*y].tensor()) << call;
     EXPECT_EQ(shapes[*y].tensor()->str(), type) << call;
@@ -40,10 +41,34 @@ TEST(CallFit, SaysNothingElse) {
     %x = placeholder[target=x]
     %y = call_function[target=aten::combinations](args = (%x, 3))
     return y)"));
-  const SymbolicShapes shapes = propagate_shapes(module, {dims("a")});
+  const SymbolicShapes shapes = propagate_shapes(module, {dims("a")}, {{"a", {4, std::nullopt}}});
   EXPECT_FALSE(shapes[*module.graph().find("y")].is_known());
   ASSERT_EQ(shapes.unknown().size(), 1u);
   EXPECT_THAT(shapes.said_by_others(), IsEmpty());
+}
+
+/// What is said of the one call of a program of %x, whose sizes are a and b.
+AbstractValue said_of(const char* call) {
+  const std::string text = call;
+  GraphModule module(parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %y = call_function[target=)" +
+                                 text.substr(0, text.find('(')) + "]" + text.substr(text.find('(')) +
+                                 "\n    return y"));
+  return propagate_shapes(module, {dims("a", "b")})[*module.graph().find("y")];
+}
+
+// What holds at some sizes, and neither at 0, 1 nor where the operator refuses, is not said of all.
+TEST(CallFit, SaysNothingThatSmallSizesBelie) {
+  for (const char* call : {"aten::diff(args = (%x, 3))", "aten::cumulative_trapezoid.dx(args = (%x,))",
+                           "aten::fft_rfft(args = (%x,))", "aten::cov(args = (%x,))"})
+    EXPECT_FALSE(said_of(call).is_known()) << call;
+}
+
+// A few sizes do not say how many dimensions there are.
+TEST(CallFit, SaysNothingOfRanks) {
+  EXPECT_FALSE(said_of("aten::squeeze.dim(args = (%x, 0))").is_known());
+  EXPECT_FALSE(said_of("aten::squeeze(args = (%x,))").is_known());
 }
 
 }  // namespace fx::call_fit_test

@@ -142,6 +142,21 @@ TEST(SizeFacts, DecideWhatModelsAsk) {
   EXPECT_EQ(facts.holds({Relation::more, m, n}), Answer::yes);
 }
 
+TEST(SizeFacts, TakeLargeFactors) {
+  const SizeExpr a = SizeExpr::symbol("a");
+  SizeFacts facts;
+  facts.declare("a", {1, std::nullopt});
+  for (const std::int64_t factor : {std::int64_t{1} << 31, std::int64_t{1} << 40, std::int64_t{1} << 62, INT64_MAX}) {
+    for (const SizeExpr& left : {factor * a, SizeExpr(factor) * a * a, factor * floor_div(a, 3)}) {
+      EXPECT_NE(facts.holds({Relation::at_most, left, 3}), Answer::yes) << left;
+      EXPECT_NE(facts.holds({Relation::at_least, left, 0}), Answer::no) << left;
+      const SizeCondition said{Relation::at_most, left, 3}, simply = said.simplified();
+      for (const std::int64_t value : {0, 1, 2})
+        EXPECT_EQ(is_so(said, {{"a", value}}), is_so(simply, {{"a", value}})) << said << " as " << simply;
+    }
+  }
+}
+
 TEST(SizeFacts, SayConditionsInWords) {
   const SizeExpr n = SizeExpr::symbol("x[0]");
   EXPECT_EQ((SizeCondition{Relation::at_least, n, 4}.str()), "x[0] must be at least 4");

@@ -3,8 +3,13 @@
 // number, and a variance below 0 gives that.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include <fxgraph/rewriter/rules/list_of.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 
 namespace fx::rules::lowering_norm {
@@ -26,6 +31,21 @@ Decision fits(const Match& match) {
     const TensorInfo* each = match.info(name);
     if (!each || !is_on_cpu(*each, DType::float32) || each->sizes != std::vector<std::int64_t>{x->sizes[1]})
       return refuse("its statistics or weights are not vectors of float32");
+  }
+  return true;
+}
+
+/// addcmul spreads one channel over all, which batch normalisation refuses.
+bool has_sure_channels(const Node& x) {
+  constexpr std::size_t kMost = 256;
+  std::vector<const Node*> open = {&x};
+  for (std::size_t next = 0; next < open.size(); ++next) {
+    const std::string_view name = last_name(*open[next]);
+    if (open[next]->is(Op::placeholder) || next == kMost) return false;
+    if (name.find("conv") != name.npos || name == "batch_norm") continue;
+    for (const Node* input : open[next]->all_input_nodes()) {
+      if (std::ranges::find(open, input) == open.end()) open.push_back(input);
+    }
   }
   return true;
 }
@@ -57,8 +77,14 @@ Node& onednn(const Match& m, Rewriter& r) {
 }
 
 Node& scaled(const Match& m, Rewriter& r) {
+  const std::int64_t channels = m.info("x")->sizes[1];
+  if (channels > 1 && !has_sure_channels(m["x"])) {
+    r.assertions().add(SizeRelation::equal, r.call_function("aten::size.int", {m["x"], 1}), channels,
+                       m["x"].name() + " must be " + std::to_string(channels) +
+                           " in dimension 1: its batch normalisation takes nothing else");
+  }
   const Affine affine = affine_of(m, r);
-  const Argument shape = list_of({1, m.info("x")->sizes[1], 1, 1});
+  const Argument shape = list_of({1, channels, 1, 1});
   Node& shift = r.call_function("aten::reshape", {*affine.shift, shape});
   return r.call_function("aten::addcmul", {shift, m["x"], r.call_function("aten::reshape", {*affine.scale, shape})});
 }

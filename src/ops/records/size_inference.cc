@@ -339,8 +339,14 @@ void SizeCall::require_written(const TensorType& written, const TensorType& resu
 InferredCall SizeCall::finished() && {
   for (std::size_t i = 0; i < results_.size() && i < schema_.returns.size(); ++i) {
     const std::optional<std::size_t> at = schema_.written_argument(i);
-    if (!at || schema_.is_inplace_view()) continue;
+    if (!at) continue;
     const TensorType *written = arguments_[*at].tensor(), *result = results_[i].tensor();
+    if (is_out(*at) && written && result) {  // it takes the sizes of the result
+      if (!can_hold(written->dtype, result->dtype)) refuse_types(written->dtype, result->dtype);
+      results_[i] =
+          TensorType{written->dtype, result->sizes, written->sizes == result->sizes ? written->strides : std::nullopt};
+    }
+    if (schema_.is_inplace_view()) continue;
     if (written && result) require_written(*written, *result);
     results_[i] = arguments_[*at];
   }

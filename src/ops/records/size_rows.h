@@ -108,6 +108,10 @@ class SizeCall {
 
   const OperatorSchema& schema() const { return schema_; }
   std::span<const AbstractValue> arguments() const { return arguments_; }
+  /// What is given to hold the result.
+  bool is_out(std::size_t argument) const {
+    return schema_.arguments[argument].keyword_only && schema_.arguments[argument].alias.writes;
+  }
   InferredCall finished() &&;
   const std::vector<SizeCondition>& conditions() const { return conditions_; }
 

@@ -95,7 +95,7 @@ DType type_of(const SizeCall& c, std::string_view packet) {
   for (std::size_t i = 0; i < c.arguments().size(); ++i) {
     const SchemaArgument& argument = c.schema().arguments[i];
     const bool is_operand = argument.type.is_tensor() || (takes_part(argument.name.view()) && !argument.type.list);
-    if (is_operand && !c.arguments()[i].is_none()) operands.push_back(&c.arguments()[i]);
+    if (is_operand && !c.is_out(i) && !c.arguments()[i].is_none()) operands.push_back(&c.arguments()[i]);
   }
   if (is_among(kFloat, packet)) {
     const bool rounds = c.given("rounding_mode");
@@ -117,9 +117,9 @@ DType type_of(const SizeCall& c, std::string_view packet) {
 void pointwise(SizeCall& c) {
   const std::string_view packet = name_of(c);
   Sizes sizes;
-  for (const AbstractValue& value : c.arguments()) {
-    const TensorType* tensor = value.tensor();
-    if (!tensor) continue;
+  for (std::size_t i = 0; i < c.arguments().size(); ++i) {
+    const TensorType* tensor = c.arguments()[i].tensor();
+    if (!tensor || c.is_out(i)) continue;
     if (is_complex(tensor->dtype)) SizeCall::give_up("complex numbers");
     if (!(is_whole(tensor->dtype) || is_float(tensor->dtype))) SizeCall::give_up("quantized numbers");
     sizes = c.broadcast(sizes, tensor->sizes);
