@@ -1,7 +1,6 @@
 #include <fxgraph/analysis/cost.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <utility>
@@ -9,7 +8,6 @@
 #include <fxgraph/contract/called_shapes.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/ops/records/costs.h>
-#include <fxgraph/ops/records/operator_flags.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/support/flat_map.h>
 
@@ -96,11 +94,6 @@ std::string_view parent_path(std::string_view path) {
   return dot == path.npos ? std::string_view() : path.substr(0, dot);
 }
 
-/// The operator without its overload, or the function as it is spelt.
-Symbol packet_symbol(const Node& node, const Call& call) {
-  return Symbol(packet_of((call ? operator_name(call.schema()) : node.target()).view()));
-}
-
 /// The nodes among the arguments, in the operator's order.
 template <typename Visit>
 void for_each_operand(const Node& node, const Call& call, Visit&& visit) {
@@ -108,67 +101,6 @@ void for_each_operand(const Node& node, const Call& call, Visit&& visit) {
   for (std::size_t i = 0; i < call.schema().arguments.size(); ++i) {
     if (const Argument* argument = call.argument(i)) for_each_node(*argument, visit);
   }
-}
-
-/// A kernel that takes its weight and bias packed, by the call that packs them, once for many runs.
-struct PackedKernel {
-  const char *run, *pack;
-  const char* computes;
-};
-constexpr std::array<PackedKernel, 4> kPackedKernels = {{
-    {"mkldnn_prepacked::conv2d_run", "mkldnn_prepacked::conv2d_prepack", "aten::conv2d"},
-    {"prepacked::conv2d_clamp_run", "prepacked::conv2d_clamp_prepack", "aten::conv2d"},
-    {"prepacked::conv2d_transpose_clamp_run", "prepacked::conv2d_transpose_clamp_prepack", "aten::conv_transpose2d"},
-    {"prepacked::linear_clamp_run", "prepacked::linear_clamp_prepack", "aten::linear"},
-}};
-
-bool packs(const Node& node) {
-  if (!node.is(Op::call_function)) return false;
-  const Symbol packet = packet_symbol(node, call_of(node));
-  return std::ranges::any_of(kPackedKernels, [&](const PackedKernel& kernel) { return packet == kernel.pack; });
-}
-
-/// The kernel that a node calls, by what its second argument packs; null where it is none.
-const PackedKernel* packed_kernel(const Node& node) {
-  if (!node.is(Op::call_function) || node.args().size() < 2 || !node.arg(1).is_node()) return nullptr;
-  const Symbol packet = packet_symbol(node, call_of(node));
-  for (const PackedKernel& kernel : kPackedKernels) {
-    if (packet == kernel.run && packs(node.arg(1).node())) return &kernel;
-  }
-  return nullptr;
-}
-
-/// Numbers are made of numbers, of sizes and the like, which takes nothing; of data they are read.
-bool makes_a_number(const CallShapes& call) {
-  if (!call.outputs.empty()) return false;
-  if (!call.call) return call.node.is(Op::call_function) && call.inputs.empty();
-  return !call.call.schema().returns_tensors();
-}
-
-/// One call; not known when shapes or a formula are missing.
-struct CallCost {
-  Operations operations;
-  SizeExpr bytes_read, bytes_written;
-  bool known = true;
-};
-
-SizeExpr bytes_of(const TensorType& type) { return type.numel() * SizeExpr(element_size(type.dtype)); }
-
-CallCost cost_of_call(const CallShapes& call, const SizeExpr& input_bytes) {
-  CallCost cost;
-  if (call.packet == python::kGetItem || (call.call && call.call.schema().traits.view)) return cost;
-  if (makes_a_number(call)) {
-    if (has_flag(call.packet, OperatorFlag::reads_data)) cost.bytes_read = input_bytes;
-    return cost;
-  }
-  const auto operations = operations_of(call);
-  cost.known = operations.has_value() && !call.outputs.empty();
-  cost.operations = operations.value_or(Operations());
-  for (const TensorType& output : call.outputs) cost.bytes_written = cost.bytes_written + bytes_of(output);
-  cost.bytes_read = input_bytes;
-  if (has_flag(call.packet, OperatorFlag::looks_up) && !call.inputs.empty())
-    cost.bytes_read = cost.bytes_read + cost.bytes_written - bytes_of(call.inputs[0]);
-  return cost;
 }
 
 /// The costs of calls, in numbers or expressions: as `types_of` gives the tensors of a node.

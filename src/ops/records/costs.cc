@@ -1,8 +1,11 @@
 #include <fxgraph/ops/records/costs.h>
 
 #include <algorithm>
+#include <array>
 
+#include <fxgraph/ir/target.h>
 #include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/ops/records/operator_flags.h>
 #include <fxgraph/ops/records/sequence_costs.h>
 #include <fxgraph/support/flat_map.h>
 
@@ -171,8 +174,6 @@ Formula formula_for(Symbol packet) {
   return formula ? *formula : nullptr;
 }
 
-}  // namespace
-
 std::optional<Operations> operations_of(const CallShapes& c) {
   if (const Formula formula = formula_for(c.packet)) return formula(c);
   const OperatorSchema* schema = c.call ? &c.call.schema() : nullptr;
@@ -185,6 +186,60 @@ std::optional<Operations> operations_of(const CallShapes& c) {
   if (schema->traits.reduction) return per_input<1>(c);
   if (c.inputs.empty() && c.call) return Operations();  // zeros, arange
   return std::nullopt;
+}
+
+constexpr std::array<PackedKernel, 4> kPackedKernels = {{
+    {"mkldnn_prepacked::conv2d_run", "mkldnn_prepacked::conv2d_prepack", "aten::conv2d"},
+    {"prepacked::conv2d_clamp_run", "prepacked::conv2d_clamp_prepack", "aten::conv2d"},
+    {"prepacked::conv2d_transpose_clamp_run", "prepacked::conv2d_transpose_clamp_prepack", "aten::conv_transpose2d"},
+    {"prepacked::linear_clamp_run", "prepacked::linear_clamp_prepack", "aten::linear"},
+}};
+
+/// Numbers are made of numbers, of sizes and the like, which takes nothing; of data they are read.
+bool makes_a_number(const CallShapes& call) {
+  if (!call.outputs.empty()) return false;
+  if (!call.call) return call.node.is(Op::call_function) && call.inputs.empty();
+  return !call.call.schema().returns_tensors();
+}
+
+}  // namespace
+
+Symbol packet_symbol(const Node& node, const Call& call) {
+  return Symbol(packet_of((call ? operator_name(call.schema()) : node.target()).view()));
+}
+
+bool packs(const Node& node) {
+  if (!node.is(Op::call_function)) return false;
+  const Symbol packet = packet_symbol(node, call_of(node));
+  return std::ranges::any_of(kPackedKernels, [&](const PackedKernel& kernel) { return packet == kernel.pack; });
+}
+
+const PackedKernel* packed_kernel(const Node& node) {
+  if (!node.is(Op::call_function) || node.args().size() < 2 || !node.arg(1).is_node()) return nullptr;
+  const Symbol packet = packet_symbol(node, call_of(node));
+  for (const PackedKernel& kernel : kPackedKernels) {
+    if (packet == kernel.run && packs(node.arg(1).node())) return &kernel;
+  }
+  return nullptr;
+}
+
+SizeExpr bytes_of(const TensorType& type) { return type.numel() * SizeExpr(element_size(type.dtype)); }
+
+CallCost cost_of_call(const CallShapes& call, const SizeExpr& input_bytes) {
+  CallCost cost;
+  if (call.packet == python::kGetItem || (call.call && call.call.schema().traits.view)) return cost;
+  if (makes_a_number(call)) {
+    if (has_flag(call.packet, OperatorFlag::reads_data)) cost.bytes_read = input_bytes;
+    return cost;
+  }
+  const auto operations = operations_of(call);
+  cost.known = operations.has_value() && !call.outputs.empty();
+  cost.operations = operations.value_or(Operations());
+  for (const TensorType& output : call.outputs) cost.bytes_written = cost.bytes_written + bytes_of(output);
+  cost.bytes_read = input_bytes;
+  if (has_flag(call.packet, OperatorFlag::looks_up) && !call.inputs.empty())
+    cost.bytes_read = cost.bytes_read + cost.bytes_written - bytes_of(call.inputs[0]);
+  return cost;
 }
 
 }  // namespace fx

@@ -27,7 +27,25 @@ struct Operations {
   SizeExpr flops;
 };
 
-/// Nothing when shapes or a formula are missing.
-std::optional<Operations> operations_of(const CallShapes& call);
+/// What one call does and moves; not known when shapes or a formula are missing.
+struct CallCost {
+  Operations operations;               ///< counts
+  SizeExpr bytes_read, bytes_written;  ///< views move nothing
+  bool known = true;                   ///< else the rest is a lower bound
+};
+CallCost cost_of_call(const CallShapes& call, const SizeExpr& input_bytes);
+SizeExpr bytes_of(const TensorType& type);  ///< of its elements
+
+/// The operator that a node calls, without its overload, or the function as it is spelt.
+Symbol packet_symbol(const Node& node, const Call& call);
+
+/// A kernel that takes its weight and bias packed, by the call that packs them, once for many runs.
+struct PackedKernel {
+  const char *run, *pack;
+  const char* computes;
+};
+bool packs(const Node& node);
+/// The kernel that a node calls, by what its second argument packs; null where it is none.
+const PackedKernel* packed_kernel(const Node& node);
 
 }  // namespace fx
