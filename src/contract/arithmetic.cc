@@ -156,6 +156,12 @@ bool varies(const SizeExpr& expr) {
   return found;
 }
 
+bool is_of_data(const SizeExpr& expr) {
+  bool found = false;
+  expr.for_each_symbol([&](const std::string& name) { found = found || SizeExpr::is_data_symbol(name); });
+  return found;
+}
+
 bool is_condition(const SizeExpr& expr) {
   constexpr std::string_view kConditions[] = {
       "StrictGreaterThan", "StrictLessThan", "GreaterThan", "LessThan", "Equality", "Unequality", "And", "Or", "Not"};

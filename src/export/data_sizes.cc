@@ -154,12 +154,6 @@ bool writes(const Node& node) {
 
 }  // namespace
 
-bool is_of_data(const SizeExpr& expr) {
-  bool found = false;
-  expr.for_each_symbol([&](const std::string& name) { found |= SizeExpr::is_data_symbol(name); });
-  return found;
-}
-
 bool DataSizes::may_be(const Node& node) {
   return node.is(Op::call_function) && (row_call(node) || is_list_of_rows(node) || node.target() == kMasked ||
                                         reads_number(node) || (rounds(node) && is_of_number_read(node.arg(0).node())));

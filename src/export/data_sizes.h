@@ -24,9 +24,6 @@
 
 namespace fx::pt2 {
 
-/// True when such a size is part of the expression.
-bool is_of_data(const SizeExpr& expr);
-
 /// One call whose result data decide.
 struct DataSource {
   enum class Kind : std::uint8_t { rows, integer, floating, boolean };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/export/codes.h>
 #include <fxgraph/export/data_sizes.h>
 #include <fxgraph/export/literals.h>

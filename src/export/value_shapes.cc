@@ -205,7 +205,7 @@ class Combiner {
 
   // Numbers that data decide, or that are made of such.
   bool is_of_data(const Node& node, const ValueShape& shape) const {
-    if (shape.kind == Kind::integer) return pt2::is_of_data(shape.integer.expr) || !data_.symbol_of(node).empty();
+    if (shape.kind == Kind::integer) return fx::is_of_data(shape.integer.expr) || !data_.symbol_of(node).empty();
     if (shape.kind != Kind::floating && shape.kind != Kind::boolean) return false;
     if (data_.find(node)) return true;
     return std::ranges::any_of(node.all_input_nodes(), [this](Node* input) { return (*known_)[*input].of_data; });

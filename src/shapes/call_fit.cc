@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/fake_input.h>
@@ -87,12 +88,6 @@ class Fit {
 
   std::vector<Atom> atoms_;
 };
-
-bool is_of_data(const SizeExpr& expr) {
-  bool found = false;
-  expr.for_each_symbol([&](const std::string& name) { found = found || SizeExpr::is_data_symbol(name); });
-  return found;
-}
 
 void collect(const AbstractValue& value, const SizeFacts& facts, std::set<SizeExpr>& sizes,
              std::set<std::string>& symbols, bool& known) {
