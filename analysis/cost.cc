@@ -144,12 +144,6 @@ bool calls_something(const Node& node) {
   return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output) && !packs(node);
 }
 
-void add_types(const AbstractValue& value, std::vector<TensorType>& types) {
-  if (value.tensor()) types.push_back(*value.tensor());
-  if (!value.list()) return;
-  for (const AbstractValue& each : *value.list()) add_types(each, types);
-}
-
 }  // namespace
 
 NodeCost& NodeCost::operator+=(const NodeCost& other) {
@@ -220,7 +214,9 @@ Cost::Cost(const Graph& graph, const Shapes& shapes, const ModuleInfo& modules) 
 
 std::optional<CostFormula> cost_formula(const Graph& graph, const SymbolicShapes& shapes, const ModuleInfo& modules) {
   CostFormula total;
-  CallCosts calls(graph, [&](const Node& node, std::vector<TensorType>& types) { add_types(shapes[node], types); });
+  CallCosts calls(graph, [&](const Node& node, std::vector<TensorType>& types) {
+    shapes[node].for_each_tensor([&](const TensorType& type) { types.push_back(type); });
+  });
   for (const Node& node : graph.nodes()) {
     if (!calls_something(node)) continue;
     const CallCost call = calls.of(node, node.is(Op::call_module) && modules.cost ? modules.cost(node) : std::nullopt);

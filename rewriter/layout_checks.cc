@@ -4,10 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/element.h>
-#include <fxgraph/ops/records/layouts.h>
+#include <fxgraph/ops/records/operator_flags.h>
 
 namespace fx::internal {
 
@@ -47,7 +46,7 @@ class LayoutReaders {
         if (user.is(Op::output)) continue;
         const Call call = call_of(user);
         if (call && reads(user, call, shared)) return &user;
-        const bool anew = call && gives_contiguous(packet_of(call.schema().target.view()));
+        const bool anew = call && has_flag(call.schema().target, OperatorFlag::gives_contiguous);
         if (reordered ? anew : !effects_.may_alias_input(user, *open[next])) continue;
         if (open.size() == kMost) return &value;
         if (std::ranges::find(open, &user) == open.end()) open.push_back(&user);
@@ -78,11 +77,11 @@ class LayoutReaders {
   }
   bool reads(const Node& user, const Call& call, bool shared) const {
     const OperatorSchema& schema = call.schema();
-    const std::string_view packet = packet_of(schema.target.view());
     // It raises of what is not contiguous.
-    const Argument* format = packet == "aten::contiguous" ? named_format(call) : nullptr;
+    const Argument* format = schema.target == "aten::contiguous" ? named_format(call) : nullptr;
     if (format && is_preserve(*format)) return true;
-    return (!dense_ && raises_by_strides(packet)) || differs_by_strides(packet) || schema.traits.reads_layout() ||
+    return (!dense_ && has_flag(schema.target, OperatorFlag::raises_by_strides)) ||
+           has_flag(schema.target, OperatorFlag::differs_by_strides) || schema.traits.reads_layout() ||
            effects_.of(user).random || (shared && schema.traits.may_copy) || overwrites_operand(user, schema);
   }
   /// `addmm_(w, w, x)`: what is multiplied is overwritten meanwhile, in an order that the kernel chooses by strides.
@@ -105,8 +104,8 @@ class LayoutReaders {
 Layout layout_of(const OperatorSchema& schema) {
   if (schema.traits.pointwise) return Layout::taken;
   if (schema.traits.view && !schema.traits.may_copy)
-    return looks_at_all(packet_of(schema.target.view())) ? Layout::taken : Layout::part;
-  if (gives_contiguous(packet_of(schema.target.view()))) return Layout::contiguous;
+    return has_flag(schema.target, OperatorFlag::views_all) ? Layout::taken : Layout::part;
+  if (has_flag(schema.target, OperatorFlag::gives_contiguous)) return Layout::contiguous;
   return schema.traits.may_copy ? Layout::either : Layout::follows;
 }
 
@@ -122,8 +121,8 @@ bool same_calls(const Call& a, const Call& b, std::size_t first) {
 }
 
 bool needs_strides(const OperatorSchema& schema) {
-  const std::string_view packet = packet_of(schema.target.view());
-  return schema.traits.reads_layout() || raises_by_strides(packet) || differs_by_strides(packet);
+  return schema.traits.reads_layout() || has_flag(schema.target, OperatorFlag::raises_by_strides) ||
+         has_flag(schema.target, OperatorFlag::differs_by_strides);
 }
 
 bool reads_layout(const Node& node) {
@@ -158,7 +157,7 @@ Decided decided(const Node& node, std::span<Node* const> made) {
     const Call call = call_of(*at);
     if (!call) return {Layout::taken};
     if (const Argument* format = named_format(call); format && !is_preserve(*format)) return {Layout::follows, at};
-    if (!call.schema().traits.pointwise && !copies_in_order(packet_of(call.schema().target.view())))
+    if (!call.schema().traits.pointwise && !has_flag(call.schema().target, OperatorFlag::copies_in_order))
       return {layout_of(call.schema()), at};
     const Node* first = call.args().empty() ? nullptr : call.args()[0].node_or_null();
     if (std::ranges::find(made, first) == made.end()) return {Layout::taken};
@@ -223,7 +222,7 @@ struct Operands {
       const bool inside = std::ranges::find(members, &node) != members.end();
       const Call call = inside ? call_of(node) : Call();
       const bool pointwise = call && call.schema().traits.pointwise;
-      if (!pointwise && !(call && copies_in_order(packet_of(call.schema().target.view())))) {
+      if (!pointwise && !(call && has_flag(call.schema().target, OperatorFlag::copies_in_order))) {
         add(operand_of(node, inside, call));
         continue;
       }

@@ -48,7 +48,8 @@ bool same_layout(const TensorInfo& a, const TensorInfo& b) {
 bool is_sized_by_data(const Node& node) {
   if (const Call call = call_of(node)) {
     const TorchOperator* called = torch_operator(call);
-    return called && called->handle && called->handle->hasTag(at::Tag::dynamic_output_shape);
+    return call.schema().target == "aten::index.Tensor" ||
+           (called && called->handle && data_decide_sizes(*called->handle, call.schema().target));
   }
   return node.is_call(python::kGetItem) && node.args().size() == 2 && names_nodes(node.arg(1));
 }

@@ -30,12 +30,6 @@ std::vector<AbstractValue> of_any_size(const std::vector<TensorInfo>& inputs, Va
   return values;
 }
 
-void add_tensors(const AbstractValue& value, std::vector<const TensorType*>& tensors) {
-  if (value.tensor()) tensors.push_back(value.tensor());
-  if (!value.list()) return;
-  for (const AbstractValue& each : *value.list()) add_tensors(each, tensors);
-}
-
 }  // namespace
 
 void forget_branches(const Graph& graph, Shapes& shapes) {
@@ -102,7 +96,7 @@ void mark_free(const GraphModule& module, const std::vector<TensorInfo>& inputs,
   for (const Node& node : graph.nodes()) {
     TensorInfos& tensors = shapes[node].tensors;
     types.clear();
-    add_tensors(symbolic[node], types);
+    symbolic[node].for_each_tensor([&](const TensorType& type) { types.push_back(&type); });
     const auto is_alike = [](const TensorInfo& info, const TensorType* type) {
       return info.sizes.size() == type->sizes.size();
     };

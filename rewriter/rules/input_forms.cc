@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <string>
 
-#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
@@ -48,27 +47,23 @@ std::vector<TensorInfo> of_other_types(const TensorInfo& info) {
 
 InputForms::Form rank_of(const TensorInfo& info) {
   const std::size_t rank = info.sizes.size();
-  return {kRankQuestion, static_cast<std::int64_t>(rank),
+  return {InputProperty::rank, kRankQuestion, static_cast<std::int64_t>(rank),
           "of " + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions"), of_other_ranks};
 }
 
 InputForms::Form type_of(const TensorInfo& info) {
-  return {kTypeQuestion, static_cast<std::int64_t>(to_scalar_type(info.dtype)), to_string(Argument(info.dtype)),
-          of_other_types};
+  return {InputProperty::dtype, kTypeQuestion, static_cast<std::int64_t>(to_scalar_type(info.dtype)),
+          to_string(Argument(info.dtype)), of_other_types};
 }
 
 }  // namespace
 
-bool is_asserted(const Node& input, const char* question) {
-  for (const Node& asked : input.users()) {
-    if (!asked.is_call(question)) continue;
-    for (const Node& holds : asked.users()) {
-      for (const Node& user : holds.users()) {
-        if (user.is_call(python::kAssert)) return true;
-      }
-    }
-  }
-  return false;
+bool is_asserted(const Node& input, InputProperty property) {
+  return std::ranges::any_of(Contract(input.graph()).conditions(), [&](const Condition& condition) {
+    return std::ranges::any_of(condition.measures, [&](const Measure& measure) {
+      return measure.input == input.name() && measure.part.empty() && measure.property == property;
+    });
+  });
 }
 
 InputForms::InputForms(GraphModule& module, const std::vector<TensorInfo>& inputs)
@@ -107,7 +102,7 @@ void InputForms::assert_all(Form (*form_of)(const TensorInfo&), std::string_view
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Form form = form_of(inputs_[i]);
     Node& input = *placeholders[i];
-    if (is_asserted(input, form.question) || (tells && !takes_another(i, form.others))) continue;
+    if (is_asserted(input, form.property) || (tells && !takes_another(i, form.others))) continue;
     Rewriter rewriter(module_.graph());
     const auto at = rewriter.inserting_before(*placeholders.back()->next());
     Node& asked = rewriter.call_function(form.question, {input});

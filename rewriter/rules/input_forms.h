@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fxgraph/contract/contract.h>
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/module/graph_module.h>
 
@@ -21,14 +22,15 @@ namespace fx::rules {
 /// The operators that ask for what is asserted of an input.
 inline constexpr const char *kRankQuestion = "aten::dim", *kTypeQuestion = "prim::dtype";
 
-/// True when the program asserts something of the operator's answer for the input.
-bool is_asserted(const Node& input, const char* question);
+/// True when the program asserts something of that property of the input.
+bool is_asserted(const Node& input, InputProperty property);
 
 class InputForms {
  public:
   using OthersOf = std::vector<TensorInfo> (*)(const TensorInfo&);
   /// What a rule may go by of an input.
   struct Form {
+    InputProperty property;
     const char* question;  ///< the operator that asks for it
     std::int64_t answer;   ///< the example's
     std::string text;      ///< of the answer, behind `must be`

@@ -232,7 +232,7 @@ class PackedChecks {
     const Node* weight = named ? named->node_or_null() : nullptr;
     while (weight && (weight->is(Op::call_function) || weight->is(Op::call_method)))  // how it is laid out
       weight = weight->args().empty() ? nullptr : weight->arg(0).node_or_null();
-    if (!weight || !weight->is(Op::get_attr) || is_asserted(input, kTypeQuestion)) return;
+    if (!weight || !weight->is(Op::get_attr) || is_asserted(input, InputProperty::dtype)) return;
     const at::ScalarType type = module_.attribute(path_of(*weight)).scalar_type();
     const auto at = rewriter_.inserting_before(behind(input));
     assert_that(call, SizeRelation::equal, rewriter_.call_function(kTypeQuestion, {input}),

@@ -5,27 +5,30 @@
 #include <utility>
 #include <vector>
 
+#include <fxgraph/symbolic/relations.h>
+
 namespace fx {
 namespace {
 
-// What a call is in SymPy's words; "Sub" and "Neg" are sums there.
+// What a call is in SymPy's words; "Sub" and "Neg" are sums there. Of several that are the same the first is written,
+// where it is of whole numbers.
 struct ArithmeticCall {
   std::string_view target;
-  const char* function;
+  std::string_view function;
 };
 constexpr ArithmeticCall kArithmeticCalls[] = {
-    {"aten::add.int", "Add"},
     {"operator.add", "Add"},
-    {"aten::sub.int", "Sub"},
+    {"aten::add.int", "Add"},
     {"operator.sub", "Sub"},
-    {"aten::mul.int", "Mul"},
+    {"aten::sub.int", "Sub"},
     {"operator.mul", "Mul"},
-    {"aten::neg.int", "Neg"},
+    {"aten::mul.int", "Mul"},
     {"operator.neg", "Neg"},
-    {"aten::floordiv.int", "FloorDiv"},
+    {"aten::neg.int", "Neg"},
     {"operator.floordiv", "FloorDiv"},
-    {"aten::remainder.int", "PythonMod"},
+    {"aten::floordiv.int", "FloorDiv"},
     {"operator.mod", "PythonMod"},
+    {"aten::remainder.int", "PythonMod"},
     {"prim::min.int", "Min"},
     {"builtins.min", "Min"},
     {"torch.sym_min", "Min"},
@@ -79,10 +82,11 @@ constexpr ArithmeticCall kArithmeticCalls[] = {
     {"operator.le", "LessThan"},
     {"operator.eq", "Equality"},
     {"operator.ne", "Unequality"},
-    {"operator.and_", "And"},
     {"aten::__and__.bool", "And"},
-    {"operator.or_", "Or"},
+    {"operator.and_", "And"},
     {"aten::__or__.bool", "Or"},
+    {"operator.or_", "Or"},
+    {"aten::__not__", "Not"},
     {"operator.not_", "Not"},
     {"operator.__not__", "Not"},
     {"torch.sym_not", "Not"},
@@ -163,9 +167,17 @@ bool is_of_data(const SizeExpr& expr) {
 }
 
 bool is_condition(const SizeExpr& expr) {
-  constexpr std::string_view kConditions[] = {
-      "StrictGreaterThan", "StrictLessThan", "GreaterThan", "LessThan", "Equality", "Unequality", "And", "Or", "Not"};
-  return std::ranges::find(kConditions, expr.name()) != std::end(kConditions);
+  return internal::find_relation(expr.name()) || expr.is_call("And") || expr.is_call("Or") || expr.is_call("Not");
+}
+
+Symbol call_that_is(std::string_view function) {
+  if (function == "CleanDiv") function = "FloorDiv";
+  if (function == "Mod") function = "PythonMod";
+  constexpr std::string_view kOfWholeNumbers[] = {"Add", "Mul", "FloorDiv", "PythonMod", "Min",
+                                                  "Max", "And", "Or",       "Not"};
+  if (std::ranges::find(kOfWholeNumbers, function) == std::end(kOfWholeNumbers) && !internal::find_relation(function))
+    return {};
+  return Symbol(std::ranges::find(kArithmeticCalls, function, &ArithmeticCall::function)->target);
 }
 
 std::string number_operator(Symbol target) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/symbolic/size_expr.h>
@@ -22,6 +23,9 @@ bool is_of_data(const SizeExpr& expr);
 
 /// True for what holds or does not, and is 1 or 0: comparisons, And, Or, Not.
 bool is_condition(const SizeExpr& expr);
+
+/// The call of whole numbers that an expression of this name is; none where there is none.
+Symbol call_that_is(std::string_view function);
 
 /// The expression that `node`'s call is of the numbers that it takes, which `value_of` gives; nothing when it is no
 /// arithmetic of numbers. Comparisons are conditions, 1 where they hold.

@@ -3,30 +3,12 @@
 #include <algorithm>
 #include <optional>
 
+#include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
 namespace {
-
-struct CallRow {
-  std::string_view function;  // SymPy's
-  std::string_view target;
-};
-constexpr CallRow kCalls[] = {{"Add", "operator.add"},           {"Mul", "operator.mul"},
-                              {"FloorDiv", "operator.floordiv"}, {"CleanDiv", "operator.floordiv"},
-                              {"Mod", "operator.mod"},           {"PythonMod", "operator.mod"},
-                              {"Min", "prim::min.int"},          {"Max", "prim::max.int"},
-                              {"And", "aten::__and__.bool"},     {"Or", "aten::__or__.bool"},
-                              {"Not", "aten::__not__"},          {"Equality", "operator.eq"},
-                              {"Unequality", "operator.ne"},     {"GreaterThan", "operator.ge"},
-                              {"LessThan", "operator.le"},       {"StrictGreaterThan", "operator.gt"},
-                              {"StrictLessThan", "operator.lt"}};
-
-Symbol target_of(std::string_view function) {
-  const auto row = std::ranges::find(kCalls, function, &CallRow::function);
-  return row == std::end(kCalls) ? Symbol() : Symbol(row->target);
-}
 
 /// The rest of a term of a sum that is subtracted: `2*x` of `-2*x`.
 std::optional<SizeExpr> subtracted(const SizeExpr& term) {
@@ -43,7 +25,7 @@ std::optional<SizeExpr> subtracted(const SizeExpr& term) {
 
 bool AssertionWriter::can_write(const SizeExpr& expression) {
   if (expression.is_integer() || expression.is_symbol()) return true;
-  return !target_of(expression.name()).empty() && !expression.operands().empty() && !expression.is_real() &&
+  return !call_that_is(expression.name()).empty() && !expression.operands().empty() && !expression.is_real() &&
          std::ranges::all_of(expression.operands(), can_write);
 }
 
@@ -55,26 +37,30 @@ Argument AssertionWriter::call(Symbol target, const Argument& a, const Argument&
 Argument AssertionWriter::sum(const SizeExpr& expression, const NumberOf& number_of) const {
   std::vector<SizeExpr> terms = expression.operands();
   std::ranges::stable_partition(terms, [](const SizeExpr& term) { return !subtracted(term); });
-  Argument made = number(terms[0], number_of);
+  Argument total = made(terms[0], number_of);
   for (std::size_t i = 1; i < terms.size(); ++i) {
     const std::optional<SizeExpr> less = subtracted(terms[i]);
-    made = call(less ? python::kSub : python::kAdd, made, number(less ? *less : terms[i], number_of));
+    total = call(less ? python::kSub : python::kAdd, total, made(less ? *less : terms[i], number_of));
   }
-  return made;
+  return total;
+}
+
+Argument AssertionWriter::made(const SizeExpr& expression, const NumberOf& number_of) const {
+  if (expression.is_integer()) return expression.value();
+  if (expression.is_symbol()) return number_of(expression.name());
+  if (expression.is_call("Add")) return sum(expression, number_of);
+  const Symbol target = call_that_is(expression.name());
+  Argument first = made(expression.operands()[0], number_of);
+  if (expression.operands().size() == 1) return Argument(make_(target, {first}));
+  for (std::size_t i = 1; i < expression.operands().size(); ++i)
+    first = call(target, first, made(expression.operands()[i], number_of));
+  return first;
 }
 
 Argument AssertionWriter::number(const SizeExpr& expression, const NumberOf& number_of) const {
-  if (expression.is_integer()) return expression.value();
-  if (expression.is_symbol()) return number_of(expression.name());
-  const Symbol target = target_of(expression.name());
   if (!can_write(expression))
     throw Error(ErrorKind::unsupported, expression.str() + " is no arithmetic of whole numbers");
-  if (expression.is_call("Add")) return sum(expression, number_of);
-  Argument made = number(expression.operands()[0], number_of);
-  if (expression.operands().size() == 1) return Argument(make_(target, {made}));
-  for (std::size_t i = 1; i < expression.operands().size(); ++i)
-    made = call(target, made, number(expression.operands()[i], number_of));
-  return made;
+  return made(expression, number_of);
 }
 
 Argument AssertionWriter::holds(const SizeCondition& condition, const NumberOf& number_of) const {
@@ -89,7 +75,7 @@ Argument AssertionWriter::holds(SizeRelation relation, const Argument& left, con
   const bool is_equality = relation == SizeRelation::equal;
   if (is_equality && right == Argument(true)) return left;
   if (right.is_none()) return call(is_equality ? python::kIs : python::kIsNot, left, right);
-  return call(target_of(function_of(relation)), left, right);
+  return call(call_that_is(function_of(relation)), left, right);
 }
 
 void AssertionWriter::add(const Argument& holds, std::string_view message) const {

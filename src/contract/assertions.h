@@ -56,6 +56,7 @@ class AssertionWriter {
   /// @}
 
  private:
+  Argument made(const SizeExpr& expression, const NumberOf& number_of) const;
   Argument sum(const SizeExpr& expression, const NumberOf& number_of) const;
   Argument call(Symbol target, const Argument& a, const Argument& b) const;
 

@@ -15,17 +15,13 @@ AbstractValue value_of(const ValueInfo& value) {
 }
 
 /// Of sizes that are numbers.
-void add_tensors(const AbstractValue& value, TensorInfos& tensors) {
-  if (value.list()) {
-    for (const AbstractValue& each : *value.list()) add_tensors(each, tensors);
-  }
-  const TensorType* type = value.tensor();
-  if (!type || !std::ranges::all_of(type->sizes, &SizeExpr::is_integer)) return;
+void add_tensor(const TensorType& type, TensorInfos& tensors) {
+  if (!std::ranges::all_of(type.sizes, &SizeExpr::is_integer)) return;
   TensorInfo& info = tensors.emplace_back();
-  info.dtype = type->dtype;
-  for (const SizeExpr& size : type->sizes) info.sizes.push_back(size.value());
-  if (!type->strides || !std::ranges::all_of(*type->strides, &SizeExpr::is_integer)) return;
-  for (const SizeExpr& stride : *type->strides) info.strides.push_back(stride.value());
+  info.dtype = type.dtype;
+  for (const SizeExpr& size : type.sizes) info.sizes.push_back(size.value());
+  if (!type.strides || !std::ranges::all_of(*type.strides, &SizeExpr::is_integer)) return;
+  for (const SizeExpr& stride : *type.strides) info.strides.push_back(stride.value());
 }
 
 }  // namespace
@@ -54,7 +50,9 @@ std::optional<CalledShapes> shapes_in_call(const Node& call, const Shapes& shape
       call, [&](const Node& input) { return value_of(shapes[input]); }, modules);
   if (!inside) return std::nullopt;
   CalledShapes called{inside->graph, Shapes(*inside->graph), std::move(inside->modules)};
-  for (const Node& node : inside->graph->nodes()) add_tensors(inside->sizes[node], called.shapes[node].tensors);
+  for (const Node& node : inside->graph->nodes()) {
+    inside->sizes[node].for_each_tensor([&](const TensorType& type) { add_tensor(type, called.shapes[node].tensors); });
+  }
   return called;
 }
 

@@ -79,6 +79,23 @@ std::optional<Measure> measure_of(const Node& node, const InputNames& names) {
   return measure;
 }
 
+/// `value == literal`, or that it is another.
+struct Comparison {
+  const Node* value;
+  const Argument* literal;
+  bool is_equal;
+};
+std::optional<Comparison> comparison_with_literal(const Node& node) {
+  const bool is_aten = node.target().view().starts_with("aten::");
+  const std::string target = number_operator(is_aten ? Symbol(packet_of(node.target().view())) : node.target());
+  const bool equal = target == "operator.eq" || target == "operator.is_";
+  if ((!equal && target != "operator.ne" && target != "operator.is_not") || node.args().size() != 2) return {};
+  const bool first = node.args()[0].is_node();
+  const Argument &known = node.args()[first ? 0 : 1], &literal = node.args()[first ? 1 : 0];
+  if (!known.is_node() || literal.is_node()) return {};
+  return Comparison{&known.node(), &literal, equal};
+}
+
 /// Follows one assertion back.
 class Reader {
  public:
@@ -95,16 +112,12 @@ class Reader {
  private:
   /// Of what is no number: dtypes, devices, None.
   std::optional<SizeExpr> comparison(const Node& node) {
-    const std::string target = number_operator(node.target());
-    const bool equal = target == "operator.eq" || target == "operator.is_";
-    if ((!equal && target != "operator.ne" && target != "operator.is_not") || node.args().size() != 2) return {};
-    const bool first = node.args()[0].is_node();
-    const Argument &known = node.args()[first ? 0 : 1], &literal = node.args()[first ? 1 : 0];
-    if (!known.is_node() || literal.is_node() || literal.is_int() || literal.is_float() || literal.is_bool()) return {};
-    std::optional<SizeExpr> of = expression(known.node());
+    const std::optional<Comparison> found = comparison_with_literal(node);
+    if (!found || found->literal->is_int() || found->literal->is_float() || found->literal->is_bool()) return {};
+    std::optional<SizeExpr> of = expression(*found->value);
     if (!of) return std::nullopt;
-    return SizeExpr::call(equal ? "Equality" : "Unequality",
-                          {*std::move(of), SizeExpr::call(to_string(literal, NodeStyle::plain), {})});
+    return SizeExpr::call(found->is_equal ? "Equality" : "Unequality",
+                          {*std::move(of), SizeExpr::call(to_string(*found->literal, NodeStyle::plain), {})});
   }
 
   const std::function<std::string(const Node&)>& name_of_;
@@ -112,6 +125,18 @@ class Reader {
 };
 
 }  // namespace
+
+std::optional<AssertedAnswer> asserted_answer(const Node& assertion) {
+  const Node* holds =
+      assertion.is_call(python::kAssert) && !assertion.args().empty() ? assertion.arg(0).node_or_null() : nullptr;
+  if (!holds) return std::nullopt;
+  if (const std::optional<Comparison> found = comparison_with_literal(*holds))
+    return found->is_equal ? std::optional(AssertedAnswer{found->value, *found->literal}) : std::nullopt;
+  const std::optional<SizeExpr> itself = said_by(*holds, [](const Node&) { return SizeExpr::symbol("it"); });
+  const bool is_negated = itself && itself->is_call("Not");
+  if (is_negated) holds = holds->arg(0).node_or_null();
+  return holds ? std::optional(AssertedAnswer{holds, Argument(!is_negated)}) : std::nullopt;
+}
 
 std::optional<SizeExpr> asserted(const Node& assertion, const std::function<std::string(const Node&)>& name_of) {
   if (!assertion.is_call(python::kAssert) || assertion.args().empty() || !assertion.arg(0).is_node())

@@ -83,6 +83,14 @@ std::optional<Condition> read_condition(const Node& assertion, const InputNames&
 /// Returns how many.
 std::size_t drop_implied_assertions(Graph& graph);
 
+/// What an assertion asserts of one value: that it is `answer`.
+struct AssertedAnswer {
+  const Node* value;  ///< a call that asks something, a number
+  Argument answer;    ///< a literal; true of what must hold, false of what must not
+};
+/// Nothing where it asserts something else.
+std::optional<AssertedAnswer> asserted_answer(const Node& assertion);
+
 /// What an assertion asserts, as an expression of the numbers that `name_of` gives names; nothing where another number
 /// stands in it. Of more than kMostTerms numbers: nothing.
 std::optional<SizeExpr> asserted(const Node& assertion, const std::function<std::string(const Node&)>& name_of);

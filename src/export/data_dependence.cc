@@ -1,18 +1,15 @@
 #include <fxgraph/export/data_dependence.h>
 
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/enum_tag.h>
-
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <set>
 #include <vector>
 
 #include <fxgraph/export/exported_operator.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/records/operator_flags.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/run/operators.h>
 
 namespace fx::pt2 {
 namespace {
@@ -23,41 +20,14 @@ bool asks_no_data(Symbol target) {
   return has_flag(target, asks_sizes) || has_flag(target, asks_form) || has_flag(target, asks_otherwise);
 }
 
-// What LibTorch's tags do not say: operators that are made of others that do.
-bool is_made_of_tagged(const Node& node) {
-  const auto given = [&](const char* keyword, std::size_t at) {
-    const Argument* value = node.kwarg(keyword);
-    if (!value && at < node.args().size()) value = &node.args()[at];
-    return value && !value->is_none();
-  };
-  const Symbol target = node.target();
-  if (target == "aten::repeat_interleave.self_Tensor") return !given("output_size", 3);
-  if (target == "aten::repeat_interleave.Tensor") return !given("output_size", 1);
-  if (target == "aten::where") return node.args().size() + node.kwargs().size() == 1;
-  constexpr std::string_view kOthers[] = {"aten::nonzero_numpy", "aten::tensor_split.tensor_indices_or_sections",
-                                          "aten::_pack_padded_sequence", "aten::_pad_packed_sequence"};
-  return std::ranges::find(kOthers, target.view()) != std::end(kOthers);
-}
-
-// A number of classes that is given is the size; -1 asks the data.
-bool counts_classes(const Node& node) {
-  const Argument* classes = node.args().size() == 2 ? &node.args()[1] : node.kwarg("num_classes");
-  return !classes || !classes->is_int() || classes->as_int() < 0;
-}
-
-bool is_tagged(const Node& node, std::initializer_list<at::Tag> tags) {
-  const TorchOperator* known = find_exported_operator(node.target());
-  if (!known) return false;
-  const auto handle = c10::Dispatcher::singleton().findSchema({known->schema->name(), known->schema->overload_name()});
-  return handle && std::ranges::any_of(tags, [&](at::Tag tag) { return handle->hasTag(tag); });
-}
-
 bool asks_data(const Node& node) {
-  if (node.target() == "aten::index.Tensor") return false;  // the types of the indices say
-  if (node.target() == "aten::one_hot") return counts_classes(node);
-  const bool is_repeat = node.target() == "aten::repeat_interleave.Tensor";
-  return is_made_of_tagged(node) ||
-         (!is_repeat && is_tagged(node, {at::Tag::dynamic_output_shape, at::Tag::data_dependent_output}));
+  const Call call = call_of(node);
+  if (!call) return false;
+  const OperatorSchema& schema = call.schema();
+  const bool takes_tensor = !schema.arguments.empty() && schema.arguments[0].type.is_tensor();
+  if ((takes_tensor && has_flag(schema.target, OperatorFlag::reads_data)) || data_decide_sizes(call)) return true;
+  const TorchOperator* known = find_exported_operator(schema.target);
+  return known && known->handle && !sizes_given_by(schema) && data_decide_sizes(*known->handle, schema.target);
 }
 
 bool depends_on_data(const Node& node, const ProgramValues& program) {

@@ -5,6 +5,7 @@
 
 #include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/contract/assertions.h>
+#include <fxgraph/contract/contract.h>
 #include <fxgraph/export/literals.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/records/operator_flags.h>
@@ -43,21 +44,13 @@ bool is_answer(const Argument& value) {
 }  // namespace
 
 std::optional<TensorQuestion> question_of(const Node& check) {
-  if (check.target() != "torch._assert" || check.args().empty()) return std::nullopt;
-  TensorQuestion found;
-  found.answer = Argument(true);
-  const Node* asked = check.arg(0).node_or_null();
-  if (asked && (asked->target() == "aten::__not__" || asked->target() == "operator.not_") && !asked->args().empty()) {
-    found.answer = Argument(false);
-    asked = asked->arg(0).node_or_null();
-  } else if (asked && number_operator(asked->target()) == "operator.eq" && asked->args().size() == 2) {
-    found.answer = asked->arg(1);
-    asked = asked->arg(0).node_or_null();
-  }
-  const Call question = asked ? call_of(*asked) : Call();
+  const std::optional<AssertedAnswer> said = asserted_answer(check);
+  const Call question = said ? call_of(*said->value) : Call();
   if (!question || !has_flag(question.schema().target, OperatorFlag::asks_form) || question.args().size() != 1 ||
-      !question.kwargs().empty() || !is_answer(found.answer))
+      !question.kwargs().empty() || !is_answer(said->answer))
     return std::nullopt;
+  TensorQuestion found;
+  found.answer = said->answer;
   found.question = question.schema().target;
   found.tensor = question.args()[0].node_or_null();
   if (!found.tensor) return std::nullopt;
@@ -131,21 +124,15 @@ void read_question(Graph& graph, Node& tensor, const std::string& note) {
 
 void compare_as_tensors(Graph& graph) {
   for (Node* check : graph.find_nodes(Op::call_function, Symbol("torch._assert"))) {
-    const Node* asked = check->args().empty() ? nullptr : check->arg(0).node_or_null();
-    Argument number = true;
-    const bool compares = asked && (asked->target() == "operator.eq" || asked->target().view().starts_with("aten::eq"));
-    if (compares && asked->args().size() == 2) {
-      number = asked->arg(1);
-      asked = asked->arg(0).node_or_null();
-    }
-    const Call read = asked ? call_of(*asked) : Call();
-    if (!read || read.args().size() != 1 || !read.args()[0].is_node() || number.is_node()) continue;
+    const std::optional<AssertedAnswer> said = asserted_answer(*check);
+    const Call read = said ? call_of(*said->value) : Call();
+    if (!read || read.args().size() != 1 || !read.args()[0].is_node()) continue;
     const Symbol reads = read.schema().target;
     const bool is_truth = reads == "aten::is_nonzero";
     if (!is_truth && reads != "aten::item" && reads != "aten::_local_scalar_dense") continue;
-    if (!holds_behind(*asked, [](const Node& node) { return !node.is(Op::placeholder); })) continue;
-    const bool is_other = is_truth && number == Argument(true);
-    if (is_truth) number = Argument(0);
+    if (!holds_behind(*said->value, [](const Node& node) { return !node.is(Op::placeholder); })) continue;
+    const bool is_other = is_truth && said->answer == Argument(true);
+    const Argument number = is_truth ? Argument(0) : said->answer;
     const auto at = graph.inserting_before(*check);
     Node& holds = graph.call_function(is_other ? "aten::ne.Scalar" : "aten::eq.Scalar", {read.args()[0], number});
     check->update_arg(0, Argument(holds));

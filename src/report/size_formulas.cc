@@ -10,6 +10,7 @@
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/analysis/liveness.h>
 #include <fxgraph/contract/called_shapes.h>
+#include <fxgraph/ops/records/costs.h>
 
 namespace fx {
 namespace {
@@ -18,13 +19,6 @@ using Formula = std::optional<SizeExpr>;
 using Sizes = std::map<std::string, std::int64_t>;  // by symbol
 
 Formula plus(const Formula& a, const Formula& b) { return a && b ? Formula(*a + *b) : std::nullopt; }
-
-/// Of each tensor of a value, in order.
-void add_bytes(const AbstractValue& value, std::vector<SizeExpr>& bytes) {
-  if (value.tensor()) bytes.push_back(value.tensor()->numel() * SizeExpr(element_size(value.tensor()->dtype)));
-  if (!value.list()) return;
-  for (const AbstractValue& each : *value.list()) add_bytes(each, bytes);
-}
 
 /// With `(h - 1)//2 + 1` as `(h + 1)//2`, which is one name from then on: products of such stay products.
 SizeExpr rounded_up(const SizeExpr& expr) {
@@ -50,7 +44,7 @@ class LiveFormulas {
     std::vector<SizeExpr> bytes;
     for (const Storage& storage : live_.storages()) {
       bytes.clear();
-      add_bytes(sizes[*storage.base], bytes);
+      sizes[*storage.base].for_each_tensor([&](const TensorType& type) { bytes.push_back(bytes_of(type)); });
       std::size_t& i = next[*storage.base];
       while (i < bytes.size() && bytes[i].evaluate(example) != storage.bytes) ++i;
       storages_.push_back(i < bytes.size() ? Formula(bytes[i++]) : std::nullopt);

@@ -1,5 +1,6 @@
 #include <fxgraph/run/operators.h>
 
+#include <ATen/core/enum_tag.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include <fxgraph/ops/records/operator_flags.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/unsafe_kernels.h>
@@ -239,6 +241,11 @@ bool bind_values(const c10::FunctionSchema& schema, const CallValues& call, torc
     if (value) coerce(stack.back(), *value_type(parameter), parameter.N().value_or(1));
   }
   return positional == call.args.size() && keywords == call.kwargs.size();
+}
+
+bool data_decide_sizes(const c10::OperatorHandle& op, Symbol target) {
+  return has_flag(target, OperatorFlag::sizes_of_data) ||
+         (!target.view().starts_with("aten::") && op.hasTag(at::Tag::dynamic_output_shape));
 }
 
 void install_schema_source() {

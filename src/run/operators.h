@@ -39,6 +39,10 @@ struct TorchOperator {
 /// The operator with exactly this overload, or null.
 const TorchOperator* find_torch_operator(Symbol target);
 
+/// Whether data decide the sizes of what the operator `target` gives, as its row says (OperatorFlag::sizes_of_data),
+/// or, of those that other libraries register, their tag.
+bool data_decide_sizes(const c10::OperatorHandle& op, Symbol target);
+
 /// All overloads of `aten::add`, in the order in which LibTorch has them.
 const std::vector<const TorchOperator*>& torch_overloads(Symbol packet);
 

@@ -80,6 +80,7 @@ std::unique_ptr<OpRecord> make_record(const c10::FunctionSchema& schema) {
   }
   if (const OperatorSchema* known = find_overload(record->target)) {
     record->draws_random_numbers = known->traits.random;
+    record->sizes_given_by = sizes_given_by(*known);
     if (record->takes_tensors && record->all_results_are_tensors && has_shape_row(*known) &&
         known->arguments.size() == record->arguments.size())
       record->schema = known;
@@ -90,14 +91,6 @@ std::unique_ptr<OpRecord> make_record(const c10::FunctionSchema& schema) {
   return record;
 }
 
-// LibTorch gives the tag to `unique_dim`, but not to `unique_dim.out`.
-bool may_depend_on_data(const c10::OperatorHandle& op) {
-  constexpr auto kTag = at::Tag::dynamic_output_shape;
-  if (op.hasTag(kTag)) return true;
-  const TorchOperator* returning = returning_variant(op.schema());
-  return returning && returning->handle->hasTag(kTag);
-}
-
 }  // namespace
 
 OpRecord& OpTable::find(const c10::OperatorHandle& op) {
@@ -105,9 +98,8 @@ OpRecord& OpTable::find(const c10::OperatorHandle& op) {
   std::uint32_t& index = index_[reinterpret_cast<std::uintptr_t>(&schema)];
   if (index == 0) {
     records_.push_back(make_record(schema));
-    // Indexing has the tag for the sake of masks, which are looked for where it is recorded.
     OpRecord& record = *records_.back();
-    record.shape_depends_on_data = may_depend_on_data(op) && record.target != "aten::index.Tensor";
+    record.shape_depends_on_data = data_decide_sizes(op, record.target);
     record.changes_shape = op.hasTag(at::Tag::inplace_view);
     index = static_cast<std::uint32_t>(records_.size());
   }
@@ -115,18 +107,19 @@ OpRecord& OpTable::find(const c10::OperatorHandle& op) {
 }
 
 bool depends_on_data(const OpRecord& op, const c10::IValue* arguments) {
-  static const Symbol kOneHot("aten::one_hot");
-  return op.shape_depends_on_data && !(op.target == kOneHot && arguments[1].isInt() && arguments[1].toInt() > 0);
+  if (!op.shape_depends_on_data || !op.sizes_given_by) return op.shape_depends_on_data;
+  const c10::IValue& given = arguments[*op.sizes_given_by];
+  return given.isNone() || (given.isInt() && given.toInt() < 0);
 }
 
 std::optional<std::size_t> result_list_length(const OpRecord& op, const c10::IValue* arguments) {
-  if (const std::optional<ListLength> told = list_length(op.target)) {
-    const c10::IValue& value = arguments[told->argument];
-    if (told->kind == ListLength::Kind::number) return static_cast<std::size_t>(value.toInt());
-    return value.toListRef().size() + (told->kind == ListLength::Kind::length_plus_one ? 1 : 0);
-  }
+  using enum OperatorFlag;
   // _foreach_* answer one tensor for each tensor of their first list.
-  if (packet_of(op.target.view()).starts_with("aten::_foreach_")) return arguments[0].toListRef().size();
+  const bool answers = has_flag(op.target, answers_each) || packet_of(op.target.view()).starts_with("aten::_foreach_");
+  if (answers && arguments[0].isList()) return arguments[0].toListRef().size();
+  const bool counts = has_flag(op.target, counts_parts), lists = has_flag(op.target, lists_parts);
+  if (counts && arguments[1].isInt()) return static_cast<std::size_t>(arguments[1].toInt());
+  if ((counts || lists) && arguments[1].isList()) return arguments[1].toListRef().size() + (counts ? 1 : 0);
   return std::nullopt;
 }
 

@@ -48,13 +48,14 @@ struct OpRecord {
   bool takes_tensors = false;
   bool takes_values = false;  ///< of tensors: `zeros_like` takes but their shape
   bool all_results_are_tensors = true;
-  bool draws_random_numbers = true;    ///< or nobody knows that it does not
-  bool shape_depends_on_data = false;  ///< `nonzero`, `masked_select`, … that LibTorch has a tag for
-  bool changes_shape = false;          ///< in place: `t_`, `unsqueeze_`
-  bool keeps_constants = false;        ///< may run at once on constants being built
-  bool builds_constants = false;       ///< `empty`: where torch::tensor({…}) begins
-  bool meta_works = false;             ///< learnt: this operator has a meta kernel for some arguments
-  bool meta_fails = false;             ///< learnt: this operator has no meta kernel
+  bool draws_random_numbers = true;           ///< or nobody knows that it does not
+  bool shape_depends_on_data = false;         ///< `nonzero`, `masked_select`, …
+  std::optional<std::size_t> sizes_given_by;  ///< the argument that, given, says them instead
+  bool changes_shape = false;                 ///< in place: `t_`, `unsqueeze_`
+  bool keeps_constants = false;               ///< may run at once on constants being built
+  bool builds_constants = false;              ///< `empty`: where torch::tensor({…}) begins
+  bool meta_works = false;                    ///< learnt: this operator has a meta kernel for some arguments
+  bool meta_fails = false;                    ///< learnt: this operator has no meta kernel
 };
 
 /// Whether the shape of this call's results depends on data: `one_hot` of so many classes has one that does not.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fxgraph/support/error.h>
+#include <fxgraph/symbolic/relations.h>
 
 namespace fx {
 namespace {
@@ -100,22 +101,9 @@ constexpr RealFunction kRealFunctions[] = {
     {"ExprCondPair", false, nullptr},
 };
 
-// What holds is 1, what does not is 0.
-struct Relation {
-  const char* name;
-  bool (*holds)(double, double);
-};
-constexpr Relation kRelations[] = {
-    {"GreaterThan", [](double a, double b) { return a >= b; }},
-    {"LessThan", [](double a, double b) { return a <= b; }},
-    {"StrictGreaterThan", [](double a, double b) { return a > b; }},
-    {"StrictLessThan", [](double a, double b) { return a < b; }},
-    {"Equality", [](double a, double b) { return a == b; }},
-    {"Unequality", [](double a, double b) { return a != b; }},
-};
 constexpr std::string_view kPiecewise = "Piecewise", kPiece = "ExprCondPair", kRoot = "OpaqueUnaryFn_sqrt";
 
-// Of a condition; nothing where it is none, or not known.
+// Of a condition, 1 where it holds, 0 where it does not; nothing where it is none, or not known.
 Size holds(const SizeExpr& expr, const std::map<std::string, std::int64_t>& symbols) {
   const std::string& name = expr.name();
   const std::vector<SizeExpr>& operands = expr.operands();
@@ -129,8 +117,8 @@ Size holds(const SizeExpr& expr, const std::map<std::string, std::int64_t>& symb
     }
     return name == "And" ? count == operands.size() : name == "Or" ? count > 0 : count == 0;
   }
-  const auto relation = std::ranges::find(kRelations, name, &Relation::name);
-  if (relation == std::end(kRelations) || operands.size() != 2) return std::nullopt;
+  const internal::RelationRow* relation = internal::find_relation(name);
+  if (!relation || operands.size() != 2) return std::nullopt;
   const auto left = operands[0].evaluate_real(symbols), right = operands[1].evaluate_real(symbols);
   return left && right ? Size(relation->holds(*left, *right)) : std::nullopt;
 }

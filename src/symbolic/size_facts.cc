@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include <fxgraph/symbolic/relations.h>
+
 namespace fx {
 namespace {
 
@@ -134,27 +136,6 @@ std::int64_t divisors_in(const SizeExpr& expr, std::set<std::string>& divided) {
   return product;
 }
 
-struct Words {
-  SizeRelation relation;
-  std::string_view words;
-};
-constexpr Words kWords[] = {{SizeRelation::equal, " must be "},
-                            {SizeRelation::unequal, " must not be "},
-                            {SizeRelation::at_least, " must be at least "},
-                            {SizeRelation::at_most, " must be at most "},
-                            {SizeRelation::more, " must be more than "},
-                            {SizeRelation::less, " must be less than "},
-                            {SizeRelation::multiple, " must be a multiple of "}};
-
-struct RelationFunction {
-  std::string_view function;  // SymPy's
-  SizeRelation relation;
-};
-constexpr RelationFunction kRelationFunctions[] = {
-    {"Equality", SizeRelation::equal},         {"Unequality", SizeRelation::unequal},
-    {"GreaterThan", SizeRelation::at_least},   {"LessThan", SizeRelation::at_most},
-    {"StrictGreaterThan", SizeRelation::more}, {"StrictLessThan", SizeRelation::less}};
-
 Answer opposite(Answer answer) {
   return answer == Answer::yes ? Answer::no : answer == Answer::no ? Answer::yes : Answer::unknown;
 }
@@ -163,16 +144,15 @@ Answer opposite(Answer answer) {
 
 std::string SizeCondition::str() const {
   if (relation == SizeRelation::holds) return left.str() + " must hold";
-  const auto row = std::ranges::find(kWords, relation, &Words::relation);
+  const auto row = std::ranges::find(internal::kRelations, relation, &internal::RelationRow::relation);
   bool of_others = false;
   right.for_each_symbol([&](const std::string&) { of_others = relation == SizeRelation::equal; });
   return left.str() + std::string(row->words) + (of_others ? "equal to " : "") + right.str();
 }
 
 SizeCondition condition_of(const SizeExpr& expression) {
-  const auto row = std::ranges::find(kRelationFunctions, expression.name(), &RelationFunction::function);
-  if (row == std::end(kRelationFunctions) || expression.operands().size() != 2)
-    return {SizeRelation::holds, expression, {}};
+  const internal::RelationRow* row = internal::find_relation(expression.name());
+  if (!row || expression.operands().size() != 2) return {SizeRelation::holds, expression, {}};
   const SizeExpr &left = expression.operands()[0], &right = expression.operands()[1];
   const bool is_remainder = (left.is_call("Mod") || left.is_call("PythonMod")) && left.operands().size() == 2;
   if (row->relation == SizeRelation::equal && right == SizeExpr(0) && is_remainder)
@@ -181,8 +161,8 @@ SizeCondition condition_of(const SizeExpr& expression) {
 }
 
 std::string_view function_of(SizeRelation relation) {
-  const auto row = std::ranges::find(kRelationFunctions, relation, &RelationFunction::relation);
-  return row == std::end(kRelationFunctions) ? std::string_view() : row->function;
+  const auto row = std::ranges::find(internal::kRelations, relation, &internal::RelationRow::relation);
+  return row == std::end(internal::kRelations) ? std::string_view() : row->function;
 }
 
 SizeCondition SizeCondition::simplified() const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/records/operator_flags.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/operators.h>
 #include "tests/program/every_operator.h"
@@ -41,6 +42,28 @@ TEST(OperatorTags, WhatDrawsRandomNumbersIsSaidToDoSo) {
 
 TEST(OperatorTags, WhatGivesOtherSizesInPlaceIsSaidToDoSo) {
   EXPECT_THAT(not_said(at::Tag::inplace_view, &OperatorTraits::restructures, 5), ::testing::IsEmpty());
+}
+
+// Of an index the types say, and numbers that data decide are not sizes.
+TEST(OperatorTags, WhatDataSizeIsSaidToBeSo) {
+  std::vector<std::string> missing;
+  std::size_t tagged = 0;
+  for (const Symbol target : testing::dispatcher_operators()) {
+    if (!operator_of(target).hasTag(at::Tag::dynamic_output_shape) || target == "aten::index.Tensor") continue;
+    ++tagged;
+    if (!has_flag(target, OperatorFlag::sizes_of_data)) missing.push_back(target.str());
+  }
+  EXPECT_GE(tagged, 10);
+  EXPECT_THAT(missing, ::testing::IsEmpty());
+}
+
+TEST(OperatorTags, NumbersThatAreMadeOfDataAreSaidToBe) {
+  std::vector<std::string> missing;
+  for (const Symbol target : testing::dispatcher_operators()) {
+    if (operator_of(target).hasTag(at::Tag::data_dependent_output) && !has_flag(target, OperatorFlag::reads_data))
+      missing.push_back(target.str());
+  }
+  EXPECT_THAT(missing, ::testing::IsEmpty());
 }
 
 // No tag says so of what is composed of those that have one, nor, in LibTorch 1.13, of attention with dropout.

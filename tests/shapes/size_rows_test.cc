@@ -350,17 +350,14 @@ TEST(SizeRows, AreWhatOperatorsDo) {
 }
 
 TEST(SizeRows, AreOfOperatorsThatThereAre) {
-  for (const auto& rows : {internal::pointwise_size_rows(), internal::view_size_rows(), internal::part_size_rows(),
-                           internal::image_size_rows(), internal::reduction_size_rows(), internal::product_size_rows(),
-                           internal::window_size_rows(), internal::layer_size_rows(), internal::index_size_rows(),
-                           internal::factory_size_rows(), internal::quantized_size_rows()}) {
-    for (const internal::SizeRow& row : rows) {
+  const auto names = c10::Dispatcher::singleton().getAllOpNames();
+  for (const auto& rows : internal::operator_records()) {
+    for (const internal::OperatorRecord& row : rows) {
       // Of the library itself, of TorchScript, and of newer releases.
-      if (row.packet.starts_with("fxgraph::") || row.packet.starts_with("prim::") ||
-          row.packet == "scaled_dot_product_attention")
+      if (row.name.starts_with("fxgraph::") || row.name.starts_with("prim::") ||
+          row.name == "scaled_dot_product_attention" || !row.sizes)
         continue;
-      const std::string name = (row.packet.find("::") == row.packet.npos ? "aten::" : "") + std::string(row.packet);
-      const auto names = c10::Dispatcher::singleton().getAllOpNames();
+      const std::string name = (row.name.find("::") == row.name.npos ? "aten::" : "") + std::string(row.name);
       EXPECT_TRUE(std::ranges::any_of(names, [&](const auto& each) { return each.name == name; })) << name;
     }
   }

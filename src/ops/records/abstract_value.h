@@ -77,6 +77,13 @@ class AbstractValue {
     return held ? held->get() : nullptr;
   }
   /// @}
+  /// Calls `visit(const TensorType&)` for the tensor that it is, or those in its lists.
+  template <typename Visit>
+  void for_each_tensor(Visit&& visit) const {
+    if (tensor()) visit(*tensor());
+    if (!list()) return;
+    for (const AbstractValue& each : *list()) each.for_each_tensor(visit);
+  }
   bool is_known() const { return value_.index() != 0; }               ///< false when nothing is known
   bool is_none() const { return literal() && literal()->is_none(); }  ///< None
 

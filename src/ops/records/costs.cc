@@ -1,19 +1,15 @@
 #include <fxgraph/ops/records/costs.h>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/python_symbols.h>
-#include <fxgraph/ops/records/operator_flags.h>
-#include <fxgraph/ops/records/sequence_costs.h>
-#include <fxgraph/support/flat_map.h>
+#include <fxgraph/ops/records/operator_records.h>
 
 namespace fx {
 
 namespace {
-
-using Formula = std::optional<Operations> (*)(const CallShapes&);
 
 SizeExpr out_numel(const CallShapes& c) { return c.outputs.empty() ? SizeExpr(0) : c.outputs[0].numel(); }
 SizeExpr in_numel(const CallShapes& c) { return c.inputs.empty() ? SizeExpr(0) : c.inputs[0].numel(); }
@@ -31,8 +27,10 @@ bool is_transposed(const CallShapes& c) {
   return transposed && transposed->is_bool() && transposed->as_bool();
 }
 
-// Each output element (of a transposed convolution, each input element) meets one filter: a slice of the weight along
-// its first dimension.
+}  // namespace
+
+namespace internal::cost {
+
 std::optional<Operations> convolution(const CallShapes& c) {
   const TensorType* weight = input(c, 1);
   if (!weight || weight->sizes.size() < 2 || weight->sizes[0] == SizeExpr(0)) return std::nullopt;
@@ -40,12 +38,11 @@ std::optional<Operations> convolution(const CallShapes& c) {
   return product(c, (is_transposed(c) ? in_numel(c) : out_numel(c)) * filter, 2);
 }
 
-template <std::size_t Left>
-std::optional<Operations> matrix_product(const CallShapes& c) {
-  const TensorType* left = input(c, Left);
-  if (!input(c, Left + 1) || left->sizes.empty()) return std::nullopt;
-  const SizeExpr macs = out_numel(c) * left->sizes.back();
-  return Operations{macs, 2 * macs + (Left > 0 ? out_numel(c) : SizeExpr(0))};
+std::optional<Operations> matrix_product(const CallShapes& c, std::size_t left) {
+  const TensorType* tensor = input(c, left);
+  if (!input(c, left + 1) || tensor->sizes.empty()) return std::nullopt;
+  const SizeExpr macs = out_numel(c) * tensor->sizes.back();
+  return Operations{macs, 2 * macs + (left > 0 ? out_numel(c) : SizeExpr(0))};
 }
 
 std::optional<Operations> linear(const CallShapes& c) {
@@ -54,27 +51,16 @@ std::optional<Operations> linear(const CallShapes& c) {
   return product(c, out_numel(c) * weight->sizes.back(), 2);
 }
 
-template <std::size_t FirstWeight>
-std::optional<Operations> cell(const CallShapes& c) {
-  return recurrent_cell(c, FirstWeight);
+std::optional<Operations> per_output(const CallShapes& c, int operations) {
+  return Operations{0, operations * out_numel(c)};
 }
-template <bool BatchFirst>
-std::optional<Operations> multi_head(const CallShapes& c) {
-  return multi_head_attention(c, BatchFirst);
-}
-
-template <int PerElement>
-std::optional<Operations> per_output(const CallShapes& c) {
-  return Operations{0, PerElement * out_numel(c)};
-}
-template <int PerElement>
-std::optional<Operations> per_input(const CallShapes& c) {
-  return Operations{0, PerElement * in_numel(c)};
+std::optional<Operations> per_input(const CallShapes& c, int operations) {
+  return Operations{0, operations * in_numel(c)};
 }
 
 std::optional<Operations> pooling(const CallShapes& c) {
   const Argument* kernel = c.call.argument("kernel_size");
-  if (!kernel) return per_input<1>(c);  // a module's: about one visit for each input element
+  if (!kernel) return per_input(c, 1);  // a module's: about one visit for each input element
   std::int64_t window = 1;
   if (kernel->is_int()) {
     const bool cube = c.packet.view().find("3d") != std::string_view::npos;
@@ -89,111 +75,33 @@ std::optional<Operations> pooling(const CallShapes& c) {
   return Operations{0, out_numel(c) * window};
 }
 
-struct Entry {
-  std::string_view packet;
-  Formula formula;
-};
+}  // namespace internal::cost
 
-constexpr Entry kFormulas[] = {
-    {"aten::conv1d", convolution},
-    {"aten::conv2d", convolution},
-    {"aten::conv3d", convolution},
-    {"aten::convolution", convolution},
-    {"aten::_convolution", convolution},
-    {"aten::_convolution_mode", convolution},
-    {"aten::conv_transpose1d", convolution},
-    {"aten::conv_transpose2d", convolution},
-    {"aten::conv_transpose3d", convolution},
-    {"aten::linear", linear},
-    {"fxgraph::packed_linear", linear},
-    {"aten::matmul", matrix_product<0>},
-    {"aten::mm", matrix_product<0>},
-    {"aten::bmm", matrix_product<0>},
-    {"aten::mv", matrix_product<0>},
-    {"aten::dot", matrix_product<0>},
-    {"aten::addmm", matrix_product<1>},
-    {"aten::baddbmm", matrix_product<1>},
-    {"aten::addbmm", matrix_product<1>},
-    {"aten::einsum", einsum},
-    {"aten::lstm", recurrent_layer},
-    {"fxgraph::packed_lstm", recurrent_layer},
-    {"aten::gru", recurrent_layer},
-    {"fxgraph::packed_gru", recurrent_layer},
-    {"aten::rnn_tanh", recurrent_layer},
-    {"aten::rnn_relu", recurrent_layer},
-    {"aten::lstm_cell", cell<3>},
-    {"aten::gru_cell", cell<2>},
-    {"aten::rnn_tanh_cell", cell<2>},
-    {"aten::rnn_relu_cell", cell<2>},
-    {"aten::scaled_dot_product_attention", attention},
-    {"aten::_scaled_dot_product_attention", attention},
-    {"aten::_native_multi_head_attention", multi_head<true>},
-    {python::kMultiHeadAttention, multi_head<false>},
-    {"aten::batch_norm", per_output<2>},
-    {"aten::native_batch_norm", per_output<2>},
-    {"aten::_native_batch_norm_legit_no_training", per_output<2>},
-    {"aten::layer_norm", per_output<7>},
-    {"aten::native_layer_norm", per_output<7>},
-    {"aten::group_norm", per_output<7>},
-    {"aten::instance_norm", per_output<7>},
-    {"aten::softmax", per_output<5>},
-    {"aten::_softmax", per_output<5>},
-    {"aten::log_softmax", per_output<5>},
-    {"aten::max_pool1d", pooling},
-    {"aten::max_pool2d", pooling},
-    {"fxgraph::max_pool2d", pooling},
-    {"aten::max_pool3d", pooling},
-    {"aten::max_pool2d_with_indices", pooling},
-    {"aten::avg_pool1d", pooling},
-    {"aten::avg_pool2d", pooling},
-    {"aten::avg_pool3d", pooling},
-    {"aten::adaptive_avg_pool1d", per_input<1>},
-    {"aten::adaptive_avg_pool2d", per_input<1>},
-    {"aten::adaptive_avg_pool3d", per_input<1>},
-    {"aten::adaptive_max_pool2d", per_input<1>},
-    {"aten::_adaptive_avg_pool2d", per_input<1>},
-    {"aten::dropout", per_output<0>},
-    {"aten::cat", per_output<0>},
-    {"aten::stack", per_output<0>},
-    {"aten::embedding", per_output<0>},
-    {"aten::index_select", per_output<0>},
-    {"aten::gather", per_output<0>},
-    {"aten::clone", per_output<0>},
-    {"aten::contiguous", per_output<0>},
-    {"aten::pad", per_output<0>},
-    {"aten::constant_pad_nd", per_output<0>},
-};
-
-Formula formula_for(Symbol packet) {
-  static const FlatMap<Formula> table = [] {
-    FlatMap<Formula> map;
-    for (const Entry& entry : kFormulas) map[Symbol(entry.packet).id()] = entry.formula;
-    return map;
-  }();
-  const Formula* formula = table.find(packet.id());
-  return formula ? *formula : nullptr;
-}
+namespace {
 
 std::optional<Operations> operations_of(const CallShapes& c) {
-  if (const Formula formula = formula_for(c.packet)) return formula(c);
+  const internal::OperatorRecord* row = internal::operator_record(c.packet);
+  if (row && row->cost) return row->cost(c);
   const OperatorSchema* schema = c.call ? &c.call.schema() : nullptr;
   if (c.node.is(Op::call_module)) {
     const auto overloads = overloads_of(c.packet);
     schema = overloads.empty() ? nullptr : overloads.front();
   }
   if (!schema) return std::nullopt;
-  if (schema->traits.pointwise) return per_output<1>(c);
-  if (schema->traits.reduction) return per_input<1>(c);
+  if (schema->traits.pointwise) return internal::cost::per_output(c, 1);
+  if (schema->traits.reduction) return internal::cost::per_input(c, 1);
   if (c.inputs.empty() && c.call) return Operations();  // zeros, arange
   return std::nullopt;
 }
 
-constexpr std::array<PackedKernel, 4> kPackedKernels = {{
-    {"mkldnn_prepacked::conv2d_run", "mkldnn_prepacked::conv2d_prepack", "aten::conv2d"},
-    {"prepacked::conv2d_clamp_run", "prepacked::conv2d_clamp_prepack", "aten::conv2d"},
-    {"prepacked::conv2d_transpose_clamp_run", "prepacked::conv2d_transpose_clamp_prepack", "aten::conv_transpose2d"},
-    {"prepacked::linear_clamp_run", "prepacked::linear_clamp_prepack", "aten::linear"},
-}};
+constexpr std::size_t kConvolution[] = {0, 1, 2, 3, 4, 5}, kTransposed[] = {0, 1, 2, 3, 4, 6, 5}, kLinear[] = {0, 1};
+constexpr PackedKernel kPackedKernels[] = {
+    {"mkldnn_prepacked::conv2d_run", "mkldnn_prepacked::conv2d_prepack", "aten::conv2d", kConvolution},
+    {"prepacked::conv2d_clamp_run", "prepacked::conv2d_clamp_prepack", "aten::conv2d", kConvolution},
+    {"prepacked::conv2d_transpose_clamp_run", "prepacked::conv2d_transpose_clamp_prepack",
+     "aten::conv_transpose2d.input", kTransposed},
+    {"prepacked::linear_clamp_run", "prepacked::linear_clamp_prepack", "aten::linear", kLinear},
+};
 
 /// Numbers are made of numbers, of sizes and the like, which takes nothing; of data they are read.
 bool makes_a_number(const CallShapes& call) {
@@ -208,19 +116,21 @@ Symbol packet_symbol(const Node& node, const Call& call) {
   return Symbol(packet_of((call ? operator_name(call.schema()) : node.target()).view()));
 }
 
+const PackedKernel* find_packed_kernel(Symbol run) {
+  const auto found = std::ranges::find(kPackedKernels, run.view(), &PackedKernel::run);
+  return found == std::end(kPackedKernels) ? nullptr : &*found;
+}
+
 bool packs(const Node& node) {
   if (!node.is(Op::call_function)) return false;
   const Symbol packet = packet_symbol(node, call_of(node));
-  return std::ranges::any_of(kPackedKernels, [&](const PackedKernel& kernel) { return packet == kernel.pack; });
+  return std::ranges::any_of(kPackedKernels, [&](const PackedKernel& kernel) { return packet.view() == kernel.pack; });
 }
 
 const PackedKernel* packed_kernel(const Node& node) {
   if (!node.is(Op::call_function) || node.args().size() < 2 || !node.arg(1).is_node()) return nullptr;
-  const Symbol packet = packet_symbol(node, call_of(node));
-  for (const PackedKernel& kernel : kPackedKernels) {
-    if (packet == kernel.run && packs(node.arg(1).node())) return &kernel;
-  }
-  return nullptr;
+  const PackedKernel* kernel = find_packed_kernel(packet_symbol(node, call_of(node)));
+  return kernel && packs(node.arg(1).node()) ? kernel : nullptr;
 }
 
 SizeExpr bytes_of(const TensorType& type) { return type.numel() * SizeExpr(element_size(type.dtype)); }

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/records/abstract_value.h>
@@ -41,9 +42,12 @@ Symbol packet_symbol(const Node& node, const Call& call);
 
 /// A kernel that takes its weight and bias packed, by the call that packs them, once for many runs.
 struct PackedKernel {
-  const char *run, *pack;
-  const char* computes;
+  std::string_view run, pack;
+  std::string_view computes;           ///< an overload
+  std::span<const std::size_t> given;  ///< of the packing's arguments those that the overload has behind its input
 };
+/// That which `run` is; null for others.
+const PackedKernel* find_packed_kernel(Symbol run);
 bool packs(const Node& node);
 /// The kernel that a node calls, by what its second argument packs; null where it is none.
 const PackedKernel* packed_kernel(const Node& node);

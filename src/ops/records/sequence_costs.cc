@@ -1,14 +1,14 @@
-#include <fxgraph/ops/records/sequence_costs.h>
-
+// The operators whose cost is more than one product: einsum, recurrent layers, attention.
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include <fxgraph/ops/records/cost_formulas.h>
 #include <fxgraph/ops/schema.h>
 
-namespace fx {
+namespace fx::internal::cost {
 
 namespace {
 
@@ -177,4 +177,4 @@ std::optional<Operations> multi_head_attention(const CallShapes& c, bool batch_f
   return Operations{macs, 2 * macs + 5 * pairs * heads};
 }
 
-}  // namespace fx
+}  // namespace fx::internal::cost

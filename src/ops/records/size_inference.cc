@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/records/layouts.h>
 #include <fxgraph/ops/records/size_rows.h>
 
 namespace fx {
@@ -21,30 +19,6 @@ struct Refused {
   std::string why;
   bool of_types = false;
 };
-
-const SizeRow* find_row(const OperatorSchema& schema) {
-  static const auto rows = [] {
-    std::unordered_map<Symbol, const SizeRow*> all;
-    for (const std::span<const SizeRow> table :
-         {pointwise_size_rows(), view_size_rows(), part_size_rows(), reduction_size_rows(), product_size_rows(),
-          window_size_rows(), image_size_rows(), layer_size_rows(), index_size_rows(), factory_size_rows(),
-          quantized_size_rows()}) {
-      for (const SizeRow& row : table) {
-        const bool of_aten = row.packet.find("::") == row.packet.npos;
-        all.emplace(Symbol((of_aten ? "aten::" : "") + std::string(row.packet)), &row);
-      }
-    }
-    return all;
-  }();
-  const Symbol packet(packet_of(schema.target.view()));
-  const auto found = rows.find(packet);
-  if (found != rows.end()) return found->second;
-  // `add_` has the row of `add`.
-  const std::string_view name = packet.view();
-  if (!name.ends_with("_") || name.ends_with("__")) return nullptr;
-  const auto functional = rows.find(Symbol(name.substr(0, name.size() - 1)));
-  return functional == rows.end() ? nullptr : functional->second;
-}
 
 }  // namespace
 
@@ -307,10 +281,30 @@ void SizeCall::give_list(std::vector<TensorType> tensors) {
   results_.emplace_back(std::move(list));
 }
 
+bool SizeCall::gives_contiguous() const {
+  if (has_flag(schema_.target, OperatorFlag::gives_contiguous)) return true;
+  return std::ranges::all_of(arguments_, [](const AbstractValue& value) {
+    bool all = true;
+    value.for_each_tensor([&](const TensorType& tensor) { all = all && tensor.is_contiguous(); });
+    return all;
+  });
+}
+
+Answer SizeCall::is_in_order(std::size_t rank) const {
+  if (!given("memory_format")) return Answer::unknown;
+  const Argument* format = argument("memory_format").literal();
+  if (!format || format->kind() != ArgumentKind::memory_format) give_up("memory_format is not known");
+  const std::string_view name = format->as_memory_format().name.view();
+  if (name == "preserve_format") return Answer::unknown;
+  if (name == "contiguous_format") return Answer::yes;
+  require(rank == (name == "channels_last" ? 4 : 5), "as many dimensions as the memory format has");
+  return Answer::no;
+}
+
 void SizeCall::give_as(Symbol target, std::span<const AbstractValue> arguments) {
   const OperatorSchema& schema = *find_overload(target);
   SizeCall call(schema, arguments, facts_, fresh_);
-  find_row(schema)->infer(call);
+  size_record(target)->sizes(call);
   std::ranges::move(call.results_, std::back_inserter(results_));
   std::ranges::move(call.conditions_, std::back_inserter(conditions_));
 }
@@ -363,19 +357,19 @@ SizeExpr FreshSymbols::next(SizeFacts& facts, SizeRange range) {
   return SizeExpr::symbol(std::move(name));
 }
 
-bool has_size_row(const OperatorSchema& schema) { return internal::find_row(schema) != nullptr; }
+bool has_size_row(const OperatorSchema& schema) { return internal::size_record(schema.target) != nullptr; }
 
 InferredCall infer(const OperatorSchema& schema, std::span<const AbstractValue> arguments, SizeFacts& facts,
                    FreshSymbols& fresh) {
   InferredCall made;
-  const internal::SizeRow* row = internal::find_row(schema);
+  const internal::OperatorRecord* row = internal::size_record(schema.target);
   if (!row) {
     made.why = schema.target.str() + " has no row";
     return made;
   }
   internal::SizeCall call(schema, arguments, facts, fresh);
   try {
-    row->infer(call);
+    row->sizes(call);
     made = std::move(call).finished();
   } catch (internal::Undecided& undecided) {
     made.conditions = call.conditions();

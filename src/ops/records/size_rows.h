@@ -1,4 +1,4 @@
-// What rows of sizes are written with. A row is a function that reads the arguments of one call, requires what the
+// What rules of sizes are written with. A rule is a function that reads the arguments of one call, requires what the
 // operator requires, and gives its results.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fxgraph/ops/records/operator_records.h>
 #include <fxgraph/ops/records/size_inference.h>
 
 namespace fx::internal {
@@ -96,7 +97,7 @@ class SizeCall {
 
   // ── Giving ──────────────────────────────────────────────────────────────────────────────────────────────────────
   /// Strides that a row does not give are in order where those of all tensors that the call takes are, and where the
-  /// operator puts them in order (layouts.h).
+  /// operator puts them in order (gives_contiguous).
   void give(Sizes sizes, DType dtype) { give(TensorType{dtype, std::move(sizes), std::nullopt}); }
   void give(TensorType tensor);
   void give(AbstractValue value) { results_.push_back(std::move(value)); }
@@ -117,6 +118,7 @@ class SizeCall {
 
  private:
   bool gives_contiguous() const;
+  /// Whether the memory format that is asked for puts the result in order; unknown where none is, or none of its own.
   Answer is_in_order(std::size_t rank) const;
   /// What is written in place keeps its form, which must be that of the result.
   void require_written(const TensorType& written, const TensorType& result);
@@ -128,27 +130,6 @@ class SizeCall {
   std::vector<SizeCondition> conditions_;
   std::vector<AbstractValue> results_;
 };
-
-/// One row.
-struct SizeRow {
-  std::string_view packet;  ///< `conv2d`, of aten where no namespace is said
-  void (*infer)(SizeCall& call);
-};
-
-/// The rows by families, each sorted or not.
-/// @{
-std::span<const SizeRow> pointwise_size_rows();
-std::span<const SizeRow> view_size_rows();
-std::span<const SizeRow> part_size_rows();
-std::span<const SizeRow> reduction_size_rows();
-std::span<const SizeRow> product_size_rows();
-std::span<const SizeRow> window_size_rows();
-std::span<const SizeRow> image_size_rows();
-std::span<const SizeRow> layer_size_rows();
-std::span<const SizeRow> index_size_rows();
-std::span<const SizeRow> factory_size_rows();
-std::span<const SizeRow> quantized_size_rows();
-/// @}
 
 /// The element types of LibTorch's promotion.
 /// @{

@@ -119,7 +119,7 @@ void of_number(SizeCall& c) {
   c.give({}, literal->is_bool() ? DType::boolean : DType::float64);
 }
 
-constexpr SizeRow kRows[] = {
+constexpr OperatorRecord kRows[] = {
     {"prim::NumToTensor", of_number},
     {"zeros", filled},
     {"ones", filled},
@@ -150,6 +150,6 @@ constexpr SizeRow kRows[] = {
 }  // namespace
 }  // namespace factory_rows
 
-std::span<const SizeRow> factory_size_rows() { return factory_rows::kRows; }
+std::span<const OperatorRecord> factory_operators() { return factory_rows::kRows; }
 
 }  // namespace fx::internal

@@ -150,12 +150,14 @@ void grid_sample(SizeCall& c) {
   c.give(std::move(sizes), input.dtype);
 }
 
-constexpr SizeRow kRows[] = {
+using enum OperatorFlag;
+
+constexpr OperatorRecord kRows[] = {
     {"upsample_nearest1d", upsample},
-    {"upsample_nearest2d", upsample},
+    {"upsample_nearest2d", upsample, keeps_channels_last},
     {"upsample_nearest3d", upsample},
     {"upsample_linear1d", upsample},
-    {"upsample_bilinear2d", upsample},
+    {"upsample_bilinear2d", upsample, keeps_channels_last},
     {"upsample_bicubic2d", upsample},
     {"upsample_trilinear3d", upsample},
     {"_upsample_nearest_exact1d", upsample},
@@ -163,9 +165,9 @@ constexpr SizeRow kRows[] = {
     {"_upsample_nearest_exact3d", upsample},
     {"_upsample_bilinear2d_aa", upsample},
     {"_upsample_bicubic2d_aa", upsample},
-    {"pad", pad},
+    {"pad", pad, {}, cost::each_output<0>},
     {"_pad_enum", pad_enum},
-    {"constant_pad_nd", constant_pad},
+    {"constant_pad_nd", constant_pad, keeps_channels_last, cost::each_output<0>},
     {"reflection_pad1d", image_pad},
     {"reflection_pad2d", image_pad},
     {"reflection_pad3d", image_pad},
@@ -180,6 +182,6 @@ constexpr SizeRow kRows[] = {
 }  // namespace
 }  // namespace image_rows
 
-std::span<const SizeRow> image_size_rows() { return image_rows::kRows; }
+std::span<const OperatorRecord> image_operators() { return image_rows::kRows; }
 
 }  // namespace fx::internal

@@ -340,10 +340,12 @@ void multinomial(SizeCall& c) {
   c.give(std::move(sizes), DType::int64);
 }
 
-constexpr SizeRow kRows[] = {
+using enum OperatorFlag;
+
+constexpr OperatorRecord kRows[] = {
     {"multinomial", multinomial},
     {"index", index},
-    {"index_put", index_put},
+    {"index_put", index_put, differs_by_strides},
     {"index_add", index_add},
     {"index_copy", index_add},
     {"index_fill", index_fill},
@@ -353,14 +355,14 @@ constexpr SizeRow kRows[] = {
     {"hstack", stack_along<1>},
     {"vstack", stack_along<0>},
     {"dstack", stack_along<2>},
-    {"meshgrid", mesh},
-    {"index_select", index_select},
-    {"gather", gather},
+    {"meshgrid", mesh, answers_each},
+    {"index_select", index_select, looks_up | gives_contiguous, cost::each_output<0>},
+    {"gather", gather, looks_up, cost::each_output<0>},
     {"take", take},
-    {"cat", cat},
+    {"cat", cat, keeps_channels_last, cost::each_output<0>},
     {"concat", cat},
-    {"stack", stack},
-    {"repeat", repeat},
+    {"stack", stack, {}, cost::each_output<0>},
+    {"repeat", repeat, gives_contiguous},
     {"tile", tile},
     {"repeat_interleave", repeat_interleave},
     {"flip", flip},
@@ -369,13 +371,13 @@ constexpr SizeRow kRows[] = {
     {"scatter", scatter},
     {"scatter_add", scatter},
     {"scatter_reduce", scatter},
-    {"nonzero", nonzero},
-    {"masked_select", masked_select},
+    {"nonzero", nonzero, sizes_of_data},
+    {"masked_select", masked_select, gives_contiguous | sizes_of_data},
 };
 
 }  // namespace
 }  // namespace index_rows
 
-std::span<const SizeRow> index_size_rows() { return index_rows::kRows; }
+std::span<const OperatorRecord> index_operators() { return index_rows::kRows; }
 
 }  // namespace fx::internal

@@ -294,25 +294,27 @@ void one_hot(SizeCall& c) {
   c.give(std::move(sizes), DType::int64);
 }
 
-constexpr SizeRow kRows[] = {
-    {"batch_norm", batch_norm},
-    {"native_batch_norm", batch_norm},
-    {"layer_norm", layer_norm},
-    {"native_layer_norm", layer_norm},
-    {"group_norm", group_norm},
+using enum OperatorFlag;
+
+constexpr OperatorRecord kRows[] = {
+    {"batch_norm", batch_norm, keeps_channels_last, cost::each_output<2>},
+    {"native_batch_norm", batch_norm, {}, cost::each_output<2>},
+    {"layer_norm", layer_norm, gives_contiguous, cost::each_output<7>},
+    {"native_layer_norm", layer_norm, {}, cost::each_output<7>},
+    {"group_norm", group_norm, {}, cost::each_output<7>},
     {"native_group_norm", native_group_norm},
-    {"instance_norm", instance_norm},
-    {"embedding", embedding},
-    {"lstm", recurrent<4, 2>},
-    {"gru", recurrent<3, 1>},
-    {"rnn_tanh", recurrent<1, 1>},
-    {"rnn_relu", recurrent<1, 1>},
-    {"fxgraph::packed_lstm", packed_recurrent<4, 2, 3>},
-    {"fxgraph::packed_gru", packed_recurrent<3, 1, 4>},
-    {"lstm_cell", recurrent_cell<4, 2>},
-    {"gru_cell", recurrent_cell<3, 1>},
-    {"rnn_tanh_cell", recurrent_cell<1, 1>},
-    {"rnn_relu_cell", recurrent_cell<1, 1>},
+    {"instance_norm", instance_norm, {}, cost::each_output<7>},
+    {"embedding", embedding, looks_up | gives_contiguous, cost::each_output<0>},
+    {"lstm", recurrent<4, 2>, is_composite, cost::recurrent_layer},
+    {"gru", recurrent<3, 1>, is_composite, cost::recurrent_layer},
+    {"rnn_tanh", recurrent<1, 1>, is_composite, cost::recurrent_layer},
+    {"rnn_relu", recurrent<1, 1>, is_composite, cost::recurrent_layer},
+    {"fxgraph::packed_lstm", packed_recurrent<4, 2, 3>, is_composite, cost::recurrent_layer},
+    {"fxgraph::packed_gru", packed_recurrent<3, 1, 4>, is_composite, cost::recurrent_layer},
+    {"lstm_cell", recurrent_cell<4, 2>, is_composite, cost::cell<3>},
+    {"gru_cell", recurrent_cell<3, 1>, is_composite, cost::cell<2>},
+    {"rnn_tanh_cell", recurrent_cell<1, 1>, is_composite, cost::cell<2>},
+    {"rnn_relu_cell", recurrent_cell<1, 1>, is_composite, cost::cell<2>},
     {"mse_loss", loss},
     {"l1_loss", loss},
     {"kl_div", loss},
@@ -324,12 +326,12 @@ constexpr SizeRow kRows[] = {
     {"nll_loss_nd", class_loss},
     {"prelu", prelu},
     {"glu", gated},
-    {"one_hot", one_hot},
+    {"one_hot", one_hot, gives_contiguous | sizes_of_data, nullptr, nullptr, "num_classes"},
 };
 
 }  // namespace
 }  // namespace layer_rows
 
-std::span<const SizeRow> layer_size_rows() { return layer_rows::kRows; }
+std::span<const OperatorRecord> layer_operators() { return layer_rows::kRows; }
 
 }  // namespace fx::internal

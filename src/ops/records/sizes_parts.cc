@@ -165,23 +165,25 @@ void unbind(SizeCall& c) {
   c.give_list(std::vector<TensorType>(static_cast<std::size_t>(count.value()), without(self, dim)));
 }
 
-constexpr SizeRow kRows[] = {
+using enum OperatorFlag;
+
+constexpr OperatorRecord kRows[] = {
     {"narrow", narrow},
-    {"slice", slice},
-    {"select", select},
-    {"split", split},
-    {"split_with_sizes", split},
+    {"slice", slice, keeps_type, nullptr, &no_op::whole_slice},
+    {"select", select, keeps_type},
+    {"split", split, lists_parts},
+    {"split_with_sizes", split, lists_parts},
     {"unsafe_split", split},
-    {"unsafe_split_with_sizes", split},
-    {"chunk", chunk},
-    {"unsafe_chunk", chunk},
-    {"tensor_split", tensor_split},
+    {"unsafe_split_with_sizes", split, lists_parts},
+    {"chunk", chunk, counts_parts},
+    {"unsafe_chunk", chunk, counts_parts},
+    {"tensor_split", tensor_split, counts_parts},
     {"unbind", unbind},
 };
 
 }  // namespace
 }  // namespace part_rows
 
-std::span<const SizeRow> part_size_rows() { return part_rows::kRows; }
+std::span<const OperatorRecord> part_operators() { return part_rows::kRows; }
 
 }  // namespace fx::internal

@@ -9,38 +9,14 @@ namespace fx::internal {
 namespace pointwise_rows {
 namespace {
 
-// Of what type the result is. Packets of aten, without the underscore of those in place; sorted.
-constexpr auto kBoolean = std::to_array<std::string_view>(
-    {"eq",       "ge",         "greater",     "greater_equal", "gt",         "isclose",
-     "isfinite", "isinf",      "isnan",       "isneginf",      "isposinf",   "le",
-     "less",     "less_equal", "logical_and", "logical_not",   "logical_or", "logical_xor",
-     "lt",       "ne",         "not_equal",   "signbit"});
-// Whole numbers make floats.
-constexpr auto kFloat = std::to_array<std::string_view>(
-    {"acos",         "acosh",        "arccos",        "arccosh",       "arcsin",        "arcsinh",       "arctan",
-     "arctan2",      "arctanh",      "asin",          "asinh",         "atan",          "atan2",         "atanh",
-     "copysign",     "cos",          "cosh",          "deg2rad",       "digamma",       "div",           "divide",
-     "erf",          "erfc",         "erfinv",        "exp",           "exp2",          "expm1",         "i0",
-     "lgamma",       "log",          "log10",         "log1p",         "log2",          "logit",         "rad2deg",
-     "reciprocal",   "rsqrt",        "sigmoid",       "sin",           "sinc",          "sinh",          "special_erf",
-     "special_erfc", "special_exp2", "special_expit", "special_expm1", "special_log1p", "special_xlogy", "sqrt",
-     "tan",          "tanh",         "true_divide",   "xlogy"});
-// What operands of several types have in common.
-constexpr auto kPromoted = std::to_array<std::string_view>(
-    {"__and__",    "__lshift__",  "__or__",    "__xor__",   "add",       "bitwise_and", "bitwise_not",
-     "bitwise_or", "bitwise_xor", "clamp",     "clamp_max", "clamp_min", "clip",        "floor_divide",
-     "fmax",       "fmin",        "fmod",      "hypot",     "maximum",   "minimum",     "mul",
-     "multiply",   "pow",         "remainder", "rsub",      "sub",       "subtract"});
-// As they are; those of other types than floats are left to the kernels.
-constexpr auto kOfFloats = std::to_array<std::string_view>(
-    {"abs",         "absolute",    "ceil",  "celu",       "clone",       "elu",       "fill",     "fix",
-     "floor",       "frac",        "gelu",  "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
-     "log_sigmoid", "masked_fill", "mish",  "nan_to_num", "neg",         "negative",  "positive", "relu",
-     "relu6",       "round",       "selu",  "sgn",        "sign",        "silu",      "softplus", "softshrink",
-     "square",      "threshold",   "trunc", "zero"});
-// Of those, the ones that take whole numbers, but no bool.
-constexpr auto kOfNumbers =
-    std::to_array<std::string_view>({"abs", "absolute", "clone", "neg", "negative", "relu", "sgn", "sign", "square"});
+/// Of what type the result is.
+enum class Result {
+  boolean,
+  floats,     ///< whole numbers make floats
+  promoted,   ///< what operands of several types have in common
+  of_floats,  ///< as it is; of other types than floats the kernels tell
+  of_numbers  ///< as it is; of bool the kernels tell
+};
 
 template <std::size_t count>
 bool is_among(const std::array<std::string_view, count>& packets, std::string_view packet) {
@@ -89,23 +65,23 @@ bool takes_part(std::string_view name) {
   return is_among(kNumbers, name);
 }
 
-DType type_of(const SizeCall& c, std::string_view packet) {
-  if (is_among(kBoolean, packet)) return DType::boolean;
+DType type_of(const SizeCall& c, std::string_view packet, Result result) {
+  if (result == Result::boolean) return DType::boolean;
   std::vector<const AbstractValue*> operands;
   for (std::size_t i = 0; i < c.arguments().size(); ++i) {
     const SchemaArgument& argument = c.schema().arguments[i];
     const bool is_operand = argument.type.is_tensor() || (takes_part(argument.name.view()) && !argument.type.list);
     if (is_operand && !c.is_out(i) && !c.arguments()[i].is_none()) operands.push_back(&c.arguments()[i]);
   }
-  if (is_among(kFloat, packet)) {
+  if (result == Result::floats) {
     const bool rounds = c.given("rounding_mode");
     const DType dtype = c.promoted(operands);
     if (rounds && dtype == DType::boolean) SizeCall::give_up("arithmetic of bool");
     return rounds ? dtype : as_float(dtype);
   }
-  if (is_among(kOfFloats, packet)) {
+  if (result != Result::promoted) {
     const DType self = c.self().dtype;
-    const bool takes = is_float(self) || (is_among(kOfNumbers, packet) && is_whole(self) && self != DType::boolean);
+    const bool takes = is_float(self) || (result == Result::of_numbers && is_whole(self) && self != DType::boolean);
     if (!takes) SizeCall::give_up("its kernel tells");
     return self;
   }
@@ -114,6 +90,7 @@ DType type_of(const SizeCall& c, std::string_view packet) {
   return dtype;
 }
 
+template <Result result>
 void pointwise(SizeCall& c) {
   const std::string_view packet = name_of(c);
   Sizes sizes;
@@ -124,7 +101,7 @@ void pointwise(SizeCall& c) {
     if (!(is_whole(tensor->dtype) || is_float(tensor->dtype))) SizeCall::give_up("quantized numbers");
     sizes = c.broadcast(sizes, tensor->sizes);
   }
-  const DType dtype = type_of(c, packet);
+  const DType dtype = type_of(c, packet, result);
   check(c, packet, dtype);
   c.give(std::move(sizes), dtype);
 }
@@ -201,41 +178,171 @@ void converted(SizeCall& c) {
   c.give(self.sizes, c.given("other") ? c.tensor("other").dtype : c.dtype("dtype", self.dtype));
 }
 
-constexpr SizeRow kRows[] = {
-    {"where", where},
-    {"addcmul", three},
+using enum OperatorFlag;
+constexpr auto boolean = pointwise<Result::boolean>, floats = pointwise<Result::floats>,
+               promoted = pointwise<Result::promoted>, of_floats = pointwise<Result::of_floats>,
+               of_numbers = pointwise<Result::of_numbers>;
+
+constexpr OperatorRecord kRows[] = {
+    {"where", where, sizes_of_data, nullptr, nullptr, "self"},
+    {"addcmul", three, keeps_channels_last},
     {"addcdiv", three},
     {"lerp", lerp},
     {"copy", copy},
     {"native_dropout", masked_dropout},
-    {"dropout", dropout},
-    {"feature_dropout", dropout},
-    {"alpha_dropout", dropout},
-    {"feature_alpha_dropout", dropout},
+    {"dropout", dropout, keeps_type | copies_in_order, cost::each_output<0>, &no_op::drops_nothing},
+    {"feature_dropout", dropout, copies_in_order, nullptr, &no_op::drops_nothing},
+    {"alpha_dropout", dropout, copies_in_order, nullptr, &no_op::drops_nothing},
+    {"feature_alpha_dropout", dropout, copies_in_order, nullptr, &no_op::drops_nothing},
     {"bernoulli", dropout},
     {"tril", triangle},
     {"triu", triangle},
-    {"to", converted},
+    {"to", converted, {}, nullptr, &no_op::keeps_type},
     {"type_as", converted},
-    {"_to_copy", converted},
+    {"_to_copy", converted, keeps_channels_last},
+    {"eq", boolean},
+    {"ge", boolean},
+    {"greater", boolean},
+    {"greater_equal", boolean},
+    {"gt", boolean},
+    {"isclose", boolean},
+    {"isfinite", boolean},
+    {"isinf", boolean},
+    {"isnan", boolean},
+    {"isneginf", boolean},
+    {"isposinf", boolean},
+    {"le", boolean},
+    {"less", boolean},
+    {"less_equal", boolean},
+    {"logical_and", boolean},
+    {"logical_not", boolean},
+    {"logical_or", boolean},
+    {"logical_xor", boolean},
+    {"lt", boolean},
+    {"ne", boolean},
+    {"not_equal", boolean},
+    {"signbit", boolean},
+    {"acos", floats},
+    {"acosh", floats},
+    {"arccos", floats},
+    {"arccosh", floats},
+    {"arcsin", floats},
+    {"arcsinh", floats},
+    {"arctan", floats},
+    {"arctan2", floats},
+    {"arctanh", floats},
+    {"asin", floats},
+    {"asinh", floats},
+    {"atan", floats},
+    {"atan2", floats},
+    {"atanh", floats},
+    {"copysign", floats},
+    {"cos", floats},
+    {"cosh", floats},
+    {"deg2rad", floats},
+    {"digamma", floats},
+    {"div", floats, keeps_channels_last, nullptr, &no_op::divides_by_one},
+    {"divide", floats},
+    {"erf", floats},
+    {"erfc", floats},
+    {"erfinv", floats},
+    {"exp", floats, keeps_type | keeps_channels_last},
+    {"exp2", floats},
+    {"expm1", floats},
+    {"i0", floats},
+    {"lgamma", floats},
+    {"log", floats},
+    {"log10", floats},
+    {"log1p", floats},
+    {"log2", floats},
+    {"logit", floats},
+    {"rad2deg", floats},
+    {"reciprocal", floats},
+    {"rsqrt", floats, keeps_type | keeps_channels_last},
+    {"sigmoid", floats, keeps_type | keeps_channels_last},
+    {"sin", floats},
+    {"sinc", floats},
+    {"sinh", floats},
+    {"special_erf", floats},
+    {"special_erfc", floats},
+    {"special_exp2", floats},
+    {"special_expit", floats},
+    {"special_expm1", floats},
+    {"special_log1p", floats},
+    {"special_xlogy", floats},
+    {"sqrt", floats, keeps_type | keeps_channels_last},
+    {"tan", floats},
+    {"tanh", floats, keeps_type | keeps_channels_last},
+    {"true_divide", floats},
+    {"xlogy", floats},
+    {"__and__", promoted},
+    {"__lshift__", promoted},
+    {"__or__", promoted},
+    {"__xor__", promoted},
+    {"add", promoted, keeps_channels_last, nullptr, &no_op::adds_zero},
+    {"bitwise_and", promoted},
+    {"bitwise_not", promoted},
+    {"bitwise_or", promoted},
+    {"bitwise_xor", promoted},
+    {"clamp", promoted, keeps_type | keeps_channels_last},
+    {"clamp_max", promoted, keeps_type | keeps_channels_last},
+    {"clamp_min", promoted, keeps_type | keeps_channels_last},
+    {"clip", promoted},
+    {"floor_divide", promoted},
+    {"fmax", promoted},
+    {"fmin", promoted},
+    {"fmod", promoted},
+    {"hypot", promoted},
+    {"maximum", promoted, keeps_channels_last},
+    {"minimum", promoted, keeps_channels_last},
+    {"mul", promoted, keeps_channels_last, nullptr, &no_op::times_one},
+    {"multiply", promoted},
+    {"pow", promoted, keeps_channels_last, nullptr, &no_op::to_the_one},
+    {"remainder", promoted},
+    {"rsub", promoted},
+    {"sub", promoted, keeps_channels_last, nullptr, &no_op::subtracts_zero},
+    {"subtract", promoted},
+    {"abs", of_numbers, keeps_channels_last},
+    {"absolute", of_numbers},
+    {"ceil", of_floats},
+    {"celu", of_floats},
+    {"clone", of_numbers, keeps_type | copies_in_order, cost::each_output<0>},
+    {"elu", of_floats, keeps_channels_last},
+    {"fill", of_floats},
+    {"fix", of_floats},
+    {"floor", of_floats},
+    {"frac", of_floats},
+    {"gelu", of_floats, keeps_channels_last},
+    {"hardshrink", of_floats},
+    {"hardsigmoid", of_floats, keeps_channels_last},
+    {"hardswish", of_floats, keeps_channels_last},
+    {"hardtanh", of_floats, keeps_channels_last},
+    {"leaky_relu", of_floats, keeps_type | keeps_channels_last},
+    {"log_sigmoid", of_floats},
+    {"masked_fill", of_floats},
+    {"mish", of_floats, keeps_channels_last},
+    {"nan_to_num", of_floats},
+    {"neg", of_numbers, keeps_type | keeps_channels_last},
+    {"negative", of_numbers},
+    {"positive", of_floats},
+    {"relu", of_numbers, keeps_type | keeps_channels_last | rectifies, nullptr, &no_op::rectified_before},
+    {"relu6", of_floats, keeps_type | keeps_channels_last | rectifies},
+    {"round", of_floats},
+    {"selu", of_floats},
+    {"sgn", of_numbers},
+    {"sign", of_numbers},
+    {"silu", of_floats, keeps_channels_last},
+    {"softplus", of_floats, keeps_channels_last},
+    {"softshrink", of_floats},
+    {"square", of_numbers},
+    {"threshold", of_floats},
+    {"trunc", of_floats},
+    {"zero", of_floats},
 };
 
 }  // namespace
 }  // namespace pointwise_rows
 
-std::span<const SizeRow> pointwise_size_rows() {
-  static const auto rows = [] {
-    std::vector<SizeRow> all(std::begin(pointwise_rows::kRows), std::end(pointwise_rows::kRows));
-    for (const std::span<const std::string_view> table :
-         {std::span<const std::string_view>(pointwise_rows::kBoolean),
-          std::span<const std::string_view>(pointwise_rows::kFloat),
-          std::span<const std::string_view>(pointwise_rows::kPromoted),
-          std::span<const std::string_view>(pointwise_rows::kOfFloats)}) {
-      for (const std::string_view packet : table) all.push_back({packet, pointwise_rows::pointwise});
-    }
-    return all;
-  }();
-  return rows;
-}
+std::span<const OperatorRecord> pointwise_operators() { return pointwise_rows::kRows; }
 
 }  // namespace fx::internal

@@ -217,26 +217,28 @@ void determinant(SizeCall& c) {
   c.give(rows, DType::int32);
 }
 
-constexpr SizeRow kRows[] = {
+using enum OperatorFlag;
+
+constexpr OperatorRecord kRows[] = {
     {"linalg_inv_ex", factored},
     {"linalg_cholesky_ex", factored},
     {"_linalg_det", determinant},
-    {"mm", plain_product<2>},
-    {"bmm", plain_product<3>},
-    {"matmul", matmul},
+    {"mm", plain_product<2>, gives_contiguous, cost::matrices<0>},
+    {"bmm", plain_product<3>, gives_contiguous, cost::matrices<0>},
+    {"matmul", matmul, gives_contiguous, cost::matrices<0>},
     {"linalg_matmul", matmul},
-    {"addmm", added_product<2>},
-    {"baddbmm", added_product<3>},
-    {"addbmm", summed_product},
-    {"linear", linear},
-    {"mv", matrix_vector},
+    {"addmm", added_product<2>, gives_contiguous, cost::matrices<1>},
+    {"baddbmm", added_product<3>, gives_contiguous, cost::matrices<1>},
+    {"addbmm", summed_product, {}, cost::matrices<1>},
+    {"linear", linear, gives_contiguous, cost::linear},
+    {"mv", matrix_vector, {}, cost::matrices<0>},
     {"addmv", added_matrix_vector},
-    {"dot", dot},
+    {"dot", dot, {}, cost::matrices<0>},
     {"vdot", dot},
-    {"outer", outer},
+    {"outer", outer, gives_contiguous},
     {"ger", outer},
-    {"scaled_dot_product_attention", attention},
-    {"cdist", distances},
+    {"scaled_dot_product_attention", attention, is_composite, cost::attention},
+    {"cdist", distances, is_composite},
     {"pdist", pairs},
     {"bilinear", bilinear},
 };
@@ -244,6 +246,6 @@ constexpr SizeRow kRows[] = {
 }  // namespace
 }  // namespace product_rows
 
-std::span<const SizeRow> product_size_rows() { return product_rows::kRows; }
+std::span<const OperatorRecord> product_operators() { return product_rows::kRows; }
 
 }  // namespace fx::internal

@@ -80,7 +80,7 @@ void choose_for_tokens(SizeCall& c) {
   c.give(std::move(sizes), asymmetric ? DType::int64 : wide);
 }
 
-constexpr SizeRow kRows[] = {
+constexpr OperatorRecord kRows[] = {
     {"quantized_decomposed::quantize_per_tensor", quantize},
     {"quantized_decomposed::dequantize_per_tensor", dequantize},
     {"quantized_decomposed::quantize_per_channel", quantize_channels},
@@ -99,6 +99,6 @@ constexpr SizeRow kRows[] = {
 }  // namespace
 }  // namespace quantized_rows
 
-std::span<const SizeRow> quantized_size_rows() { return quantized_rows::kRows; }
+std::span<const OperatorRecord> quantized_operators() { return quantized_rows::kRows; }
 
 }  // namespace fx::internal

@@ -187,11 +187,13 @@ void kth_value(SizeCall& c) {
   c.give(reduced(c), DType::int64);
 }
 
-constexpr SizeRow kRows[] = {
-    {"sum", sum},
+using enum OperatorFlag;
+
+constexpr OperatorRecord kRows[] = {
+    {"sum", sum, keeps_type | reads_any_layout},
     {"nansum", sum_of_floats},
     {"prod", sum},
-    {"mean", mean},
+    {"mean", mean, keeps_type | reads_any_layout},
     {"nanmean", mean_of_floats},
     {"amax", extremes},
     {"amin", extremes},
@@ -214,9 +216,9 @@ constexpr SizeRow kRows[] = {
     {"count_nonzero", count},
     {"cumsum", along},
     {"cumprod", along},
-    {"softmax", softmax},
-    {"_softmax", softmax},
-    {"log_softmax", softmax},
+    {"softmax", softmax, gives_contiguous, cost::each_output<5>},
+    {"_softmax", softmax, {}, cost::each_output<5>},
+    {"log_softmax", softmax, gives_contiguous, cost::each_output<5>},
     {"_log_softmax", softmax},
     {"logcumsumexp", softmax},
     {"cummax", extremes_along},
@@ -230,6 +232,6 @@ constexpr SizeRow kRows[] = {
 }  // namespace
 }  // namespace reduction_rows
 
-std::span<const SizeRow> reduction_size_rows() { return reduction_rows::kRows; }
+std::span<const OperatorRecord> reduction_operators() { return reduction_rows::kRows; }
 
 }  // namespace fx::internal

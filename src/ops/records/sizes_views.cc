@@ -7,9 +7,6 @@ namespace fx::internal {
 namespace view_rows {
 namespace {
 
-/// The strides of the input where they are known, for who rearranges them.
-std::optional<Sizes> strides_of(const TensorType& tensor) { return tensor.strides; }
-
 TensorType like(const TensorType& tensor, Sizes sizes, std::optional<Sizes> strides = std::nullopt) {
   return {tensor.dtype, std::move(sizes), std::move(strides)};
 }
@@ -126,7 +123,7 @@ void unsqueeze(SizeCall& c) {
 
 void give_permuted(SizeCall& c, const TensorType& self, const std::vector<std::size_t>& from) {
   Sizes sizes, strides;
-  const std::optional<Sizes> known = strides_of(self);
+  const std::optional<Sizes> known = self.strides;
   for (const std::size_t dim : from) {
     sizes.push_back(self.sizes[dim]);
     if (known) strides.push_back((*known)[dim]);
@@ -286,42 +283,44 @@ void contiguous(SizeCall& c) {
   c.give(TensorType{c.self().dtype, c.self().sizes, c.self().is_contiguous() ? c.self().strides : std::nullopt});
 }
 
-constexpr SizeRow kRows[] = {
-    {"view", view},
-    {"reshape", view},
-    {"_unsafe_view", view},
-    {"_reshape_alias", as_strided},
-    {"view_as", view_as},
-    {"reshape_as", view_as},
-    {"flatten", flatten},
-    {"ravel", flatten},
-    {"unflatten", unflatten},
-    {"squeeze", squeeze},
-    {"unsqueeze", unsqueeze},
-    {"transpose", transpose},
+using enum OperatorFlag;
+
+constexpr OperatorRecord kRows[] = {
+    {"view", view, keeps_type | views_all | raises_by_strides, nullptr, &no_op::keeps_shape},
+    {"reshape", view, keeps_type | views_all, nullptr, &no_op::keeps_shape},
+    {"_unsafe_view", view, views_all | raises_by_strides},
+    {"_reshape_alias", as_strided, views_all},
+    {"view_as", view_as, keeps_type | views_all | raises_by_strides},
+    {"reshape_as", view_as, views_all},
+    {"flatten", flatten, keeps_type | views_all, nullptr, &no_op::keeps_shape},
+    {"ravel", flatten, views_all},
+    {"unflatten", unflatten, views_all | raises_by_strides},
+    {"squeeze", squeeze, keeps_type | views_all, nullptr, &no_op::keeps_shape},
+    {"unsqueeze", unsqueeze, keeps_type | views_all},
+    {"transpose", transpose, keeps_type, nullptr, &no_op::swaps_nothing},
     {"swapaxes", transpose},
     {"swapdims", transpose},
-    {"t", t},
+    {"t", t, keeps_type},
     {"numpy_T", t},
-    {"permute", permute},
+    {"permute", permute, keeps_type, nullptr, &no_op::keeps_order},
     {"movedim", movedim},
     {"moveaxis", movedim},
-    {"expand", expand},
+    {"expand", expand, keeps_type, nullptr, &no_op::keeps_shape},
     {"broadcast_to", expand},
     {"expand_as", expand_as},
     {"diagonal", diagonal},
     {"unfold", unfold},
     {"as_strided", as_strided},
-    {"alias", alias},
-    {"detach", alias},
+    {"alias", alias, keeps_type | views_all},
+    {"detach", alias, keeps_type | views_all},
     {"lift_fresh", alias},
-    {"contiguous", contiguous},
+    {"contiguous", contiguous, keeps_type | gives_contiguous, cost::each_output<0>, &no_op::already_contiguous},
     {"lift_fresh_copy", contiguous},
 };
 
 }  // namespace
 }  // namespace view_rows
 
-std::span<const SizeRow> view_size_rows() { return view_rows::kRows; }
+std::span<const OperatorRecord> view_operators() { return view_rows::kRows; }
 
 }  // namespace fx::internal

@@ -148,17 +148,15 @@ void any_convolution(SizeCall& c) {
 // Packed weights are what they were packed from.
 void packed(SizeCall& c) { c.give(AbstractValue::List(c.arguments().begin(), c.arguments().end())); }
 
-/// (X, packed weights): as the operator with these arguments of the packing, behind the input.
-void run_packed(SizeCall& c, const char* target, std::initializer_list<std::size_t> arguments) {
+/// (X, packed weights): as what was packed computes, behind the input.
+void run_packed(SizeCall& c) {
   const AbstractValue::List* from = c.arguments()[1].list();
   if (!from) SizeCall::give_up("nothing is known of the packed weights");
+  const PackedKernel& kernel = *find_packed_kernel(c.schema().target);
   AbstractValue::List given = {c.arguments()[0]};
-  for (const std::size_t argument : arguments) given.push_back((*from)[argument]);
-  c.give_as(Symbol(target), given);
+  for (const std::size_t argument : kernel.given) given.push_back((*from)[argument]);
+  c.give_as(Symbol(kernel.computes), given);
 }
-void run_packed_convolution(SizeCall& c) { run_packed(c, "aten::conv2d", {0, 1, 2, 3, 4, 5}); }
-void run_packed_transposed(SizeCall& c) { run_packed(c, "aten::conv_transpose2d.input", {0, 1, 2, 3, 4, 6, 5}); }
-void run_packed_linear(SizeCall& c) { run_packed(c, "aten::linear", {0, 1}); }
 
 template <bool takes_dilation>
 void pool(SizeCall& c) {
@@ -231,40 +229,42 @@ void im2col(SizeCall& c) {
   c.give(std::move(sizes), SizeCall::float_type(self));
 }
 
-constexpr SizeRow kRows[] = {
-    {"conv1d", convolution},
-    {"conv2d", convolution},
-    {"conv3d", convolution},
-    {"conv_transpose1d", transposed_convolution},
-    {"conv_transpose2d", transposed_convolution},
-    {"conv_transpose3d", transposed_convolution},
-    {"convolution", any_convolution},
-    {"_convolution", any_convolution},
+using enum OperatorFlag;
+
+constexpr OperatorRecord kRows[] = {
+    {"conv1d", convolution, {}, cost::convolution},
+    {"conv2d", convolution, {}, cost::convolution},
+    {"conv3d", convolution, {}, cost::convolution},
+    {"conv_transpose1d", transposed_convolution, {}, cost::convolution},
+    {"conv_transpose2d", transposed_convolution, {}, cost::convolution},
+    {"conv_transpose3d", transposed_convolution, {}, cost::convolution},
+    {"convolution", any_convolution, {}, cost::convolution},
+    {"_convolution", any_convolution, {}, cost::convolution},
     {"prepacked::conv2d_clamp_prepack", packed},
     {"prepacked::conv2d_transpose_clamp_prepack", packed},
     {"prepacked::linear_clamp_prepack", packed},
     {"mkldnn_prepacked::conv2d_prepack", packed},
-    {"prepacked::conv2d_clamp_run", run_packed_convolution},
-    {"prepacked::conv2d_transpose_clamp_run", run_packed_transposed},
-    {"prepacked::linear_clamp_run", run_packed_linear},
-    {"mkldnn_prepacked::conv2d_run", run_packed_convolution},
-    {"max_pool1d", pool<true>},
-    {"max_pool2d", pool<true>},
-    {"max_pool3d", pool<true>},
-    {"fxgraph::max_pool2d", pool<true>},
+    {"prepacked::conv2d_clamp_run", run_packed},
+    {"prepacked::conv2d_transpose_clamp_run", run_packed},
+    {"prepacked::linear_clamp_run", run_packed, gives_contiguous},
+    {"mkldnn_prepacked::conv2d_run", run_packed, differs_by_strides},
+    {"max_pool1d", pool<true>, {}, cost::pooling},
+    {"max_pool2d", pool<true>, keeps_type | keeps_channels_last, cost::pooling},
+    {"max_pool3d", pool<true>, {}, cost::pooling},
+    {"fxgraph::max_pool2d", pool<true>, keeps_channels_last, cost::pooling},
     {"max_pool1d_with_indices", pool<true>},
-    {"max_pool2d_with_indices", pool<true>},
+    {"max_pool2d_with_indices", pool<true>, {}, cost::pooling},
     {"max_pool3d_with_indices", pool<true>},
-    {"avg_pool1d", pool<false>},
-    {"avg_pool2d", pool<false>},
-    {"avg_pool3d", pool<false>},
-    {"adaptive_avg_pool1d", adaptive_pool},
-    {"adaptive_avg_pool2d", adaptive_pool},
-    {"adaptive_avg_pool3d", adaptive_pool},
-    {"_adaptive_avg_pool2d", adaptive_pool},
+    {"avg_pool1d", pool<false>, {}, cost::pooling},
+    {"avg_pool2d", pool<false>, keeps_type | keeps_channels_last, cost::pooling},
+    {"avg_pool3d", pool<false>, {}, cost::pooling},
+    {"adaptive_avg_pool1d", adaptive_pool, {}, cost::each_input<1>},
+    {"adaptive_avg_pool2d", adaptive_pool, keeps_type | keeps_channels_last, cost::each_input<1>},
+    {"adaptive_avg_pool3d", adaptive_pool, {}, cost::each_input<1>},
+    {"_adaptive_avg_pool2d", adaptive_pool, {}, cost::each_input<1>},
     {"_adaptive_avg_pool3d", adaptive_pool},
     {"adaptive_max_pool1d", adaptive_pool},
-    {"adaptive_max_pool2d", adaptive_pool},
+    {"adaptive_max_pool2d", adaptive_pool, {}, cost::each_input<1>},
     {"adaptive_max_pool3d", adaptive_pool},
     {"im2col", im2col},
 };
@@ -272,6 +272,6 @@ constexpr SizeRow kRows[] = {
 }  // namespace
 }  // namespace window_rows
 
-std::span<const SizeRow> window_size_rows() { return window_rows::kRows; }
+std::span<const OperatorRecord> window_operators() { return window_rows::kRows; }
 
 }  // namespace fx::internal

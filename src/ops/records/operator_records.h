@@ -1,0 +1,67 @@
+// What is known of operators beside their schemas: one row an operator.
+//
+// A new operator is one row, in the table of its family, and a hint for the test that draws its calls
+// (tests/shapes/call_hints.cc).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <fxgraph/ops/records/cost_formulas.h>
+#include <fxgraph/ops/records/no_op_forms.h>
+#include <fxgraph/ops/records/operator_flags.h>
+
+namespace fx::internal {
+
+class SizeCall;
+
+/// Several flags.
+struct OperatorFlags {
+  constexpr OperatorFlags() = default;
+  constexpr OperatorFlags(OperatorFlag flag) : bits(static_cast<std::uint32_t>(flag)) {}
+
+  constexpr bool has(OperatorFlag flag) const { return (bits & static_cast<std::uint32_t>(flag)) != 0; }
+  friend constexpr OperatorFlags operator|(OperatorFlags a, OperatorFlags b) {
+    a.bits |= b.bits;
+    return a;
+  }
+
+  std::uint32_t bits = 0;
+};
+constexpr OperatorFlags operator|(OperatorFlag a, OperatorFlag b) { return OperatorFlags(a) | OperatorFlags(b); }
+
+/// One row.
+struct OperatorRecord {
+  std::string_view name;               ///< a packet, of aten where no namespace is said; an overload of one; of Python
+  void (*sizes)(SizeCall&) = nullptr;  ///< its results and its conditions; null: others are asked
+  OperatorFlags flags{};
+  CostFormula cost = nullptr;        ///< null: by its traits
+  const NoOpForm* no_op = nullptr;   ///< null: it never is one
+  std::string_view decided_by = {};  ///< of `sizes_of_data`: the argument that, given, says the sizes instead
+};
+
+/// The rows by families, and all of these.
+/// @{
+std::span<const OperatorRecord> pointwise_operators();
+std::span<const OperatorRecord> view_operators();
+std::span<const OperatorRecord> part_operators();
+std::span<const OperatorRecord> reduction_operators();
+std::span<const OperatorRecord> product_operators();
+std::span<const OperatorRecord> window_operators();
+std::span<const OperatorRecord> image_operators();
+std::span<const OperatorRecord> layer_operators();
+std::span<const OperatorRecord> index_operators();
+std::span<const OperatorRecord> factory_operators();
+std::span<const OperatorRecord> quantized_operators();
+std::span<const OperatorRecord> other_operators();  ///< whose sizes others tell, and what is no operator
+std::array<std::span<const OperatorRecord>, 12> operator_records();
+/// @}
+
+/// That of an overload, else of its packet; null for what is not known. O(1), allocates nothing.
+const OperatorRecord* operator_record(Symbol target);
+/// That which tells the sizes: of `add_` it is that of `add`.
+const OperatorRecord* size_record(Symbol target);
+
+}  // namespace fx::internal
