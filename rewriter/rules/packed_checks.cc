@@ -14,10 +14,10 @@
 #include <fxgraph/contract/symbolic_shapes.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/python_symbols.h>
-#include <fxgraph/ops/records/operator_flags.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rules/input_forms.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
+#include <fxgraph/rewriter/rules/type_conditions.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 
@@ -49,19 +49,6 @@ Source source_of(const Node& call) {
     if (!from || !from->is_node()) return source;
     source.value = &from->node();
     source.rank -= adds;
-  }
-}
-
-/// What the value has its element type from.
-Node& source_of_type(Node& value) {
-  Node* at = &value;
-  for (;;) {
-    const Call call = call_of(*at);
-    const Argument* from = call && !call.schema().arguments.empty() ? call.argument(0) : nullptr;
-    const bool keeps = from && from->is_node() && call.argument("dtype") == nullptr &&
-                       has_flag(operator_name(call.schema()), OperatorFlag::keeps_type);
-    if (!keeps) return *at;
-    at = &from->node();
   }
 }
 
@@ -184,8 +171,10 @@ class PackedChecks {
     for (std::size_t dim = 2; is_image && !is_rows && dim < kImageRank; ++dim) {
       if (may_be_none_.erase(input->sizes[dim]) > 0) assert_sizes(call, {SizeRelation::at_least, input->sizes[dim], 1});
     }
-    Node& typed = source_of_type(*source.value);
-    if (typed.is(Op::placeholder) && call.is_call("mkldnn_prepacked::conv2d_run")) assert_type(call, typed);
+    const Node* typed = source.value;
+    while (const Node* from = typed_by(*typed)) typed = from;
+    if (typed->is(Op::placeholder) && call.is_call("mkldnn_prepacked::conv2d_run"))
+      assert_type(call, *graph_.node_by_id(typed->id()));
   }
 
   bool is_of_sizes(const SizeCondition& condition) const {

@@ -31,7 +31,7 @@ bool add_sources(const Node& node, std::vector<const Node*>& open, TypeSet& type
   const Node* first = call.args()[0].node_or_null();
   if (!first) return false;
   open.push_back(first);
-  if (has_flag(operator_name(call.schema()), OperatorFlag::keeps_type)) return true;
+  if (typed_by(node)) return true;
   if (packet != "aten::add" && packet != "aten::sub" && packet != "aten::mul" && packet != "aten::div") return false;
   const Argument* other = call.args().size() > 1 ? &call.args()[1] : nullptr;
   if (other && other->is_node()) open.push_back(&other->node());
@@ -56,6 +56,13 @@ TypeSet types_of(const Match& match, std::string_view name) {
 }
 
 }  // namespace
+
+const Node* typed_by(const Node& node) {
+  const Call call = call_of(node);
+  const bool keeps = call && !call.args().empty() && !names_dtype(call) &&
+                     has_flag(operator_name(call.schema()), OperatorFlag::keeps_type);
+  return keeps ? call.args()[0].node_or_null() : nullptr;
+}
 
 bool is_floating(DType type) { return kFloating.contains(type); }
 

@@ -17,6 +17,8 @@ bool is_floating(const Match& match, std::string_view name);
 /// of a floating-point type: for patterns that compute something else on whole numbers, or run where the operator does
 /// not. When the type is not known, looks at the calls that make the value, through a few dozen.
 Decision has_kernel(const Match& match, std::string_view name, std::string_view packet);
+/// The value that the result of `node` has its type from, where that is of floats; null where it may have another.
+const Node* typed_by(const Node& node);
 /// True when both are known and of one type.
 bool same_type(const Match& match, std::string_view a, std::string_view b);
 

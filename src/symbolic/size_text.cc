@@ -247,6 +247,8 @@ class SizeReader {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     if (error != std::errc() || value < 0) fail("a number or a name");
+    if (text_[at_] == '0' && end - text_.data() > static_cast<std::ptrdiff_t>(at_ + 1))
+      fail("a number without zeros before it");
     const std::size_t behind = static_cast<std::size_t>(end - text_.data());
     if (behind < text_.size() && (text_[behind] == '.' || std::isalnum(static_cast<unsigned char>(text_[behind]))))
       fail("a whole number");

@@ -34,7 +34,6 @@ constexpr OperatorRecord kRows[] = {
     {"_unique2", nullptr, sizes_of_data},
     {"align_tensors", nullptr, answers_each},
     {"allclose", nullptr, reads_data},
-    {"argwhere", nullptr, sizes_of_data},
     {"atleast_1d", nullptr, answers_each},
     {"atleast_2d", nullptr, answers_each},
     {"atleast_3d", nullptr, answers_each},

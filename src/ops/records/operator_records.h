@@ -1,7 +1,7 @@
 // What is known of operators beside their schemas: one row an operator.
 //
 // A new operator is one row, in the table of its family, and a hint for the test that draws its calls
-// (tests/shapes/call_hints.cc).
+// (tests/shapes/call_hints.h).
 #pragma once
 
 #include <array>

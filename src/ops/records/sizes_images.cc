@@ -1,5 +1,6 @@
 // Images that are resized, padded and rearranged.
 #include <algorithm>
+#include <cmath>
 
 #include <fxgraph/ops/records/size_rows.h>
 
@@ -7,10 +8,15 @@ namespace fx::internal {
 namespace image_rows {
 namespace {
 
-/// `TruncToInt(2.5*ToFloat(n))`
-SizeExpr scaled(const SizeExpr& size, const AbstractValue& factor) {
+/// `TruncToInt(2.5*ToFloat(n))`, at least 1.
+SizeExpr scaled(SizeCall& c, const SizeExpr& size, const AbstractValue& factor) {
   const Argument* literal = factor.literal();
   if (!literal || !literal->is_float()) SizeCall::give_up("a factor that is not known");
+  constexpr double kLeast = 1e-9;
+  c.require(literal->as_float() > kLeast, "a factor of which something is left");
+  double least = std::max(1.0, std::floor(1 / literal->as_float()));
+  if (least * literal->as_float() < 1) ++least;
+  c.require_at_least(size, static_cast<std::int64_t>(least));
   return SizeExpr::call(
              "TruncToInt",
              {SizeExpr::call("Mul", {SizeExpr::real(literal->as_float()), SizeExpr::call("ToFloat", {size})})})
@@ -28,7 +34,7 @@ void upsample(SizeCall& c) {
     wanted = c.numbers("output_size");
   } else if (const AbstractValue::List* factors = c.argument("scale_factors").list()) {
     c.require(factors->size() == count, "as many factors as dimensions");
-    for (std::size_t i = 0; i < count; ++i) wanted.push_back(scaled(self.sizes[2 + i], (*factors)[i]));
+    for (std::size_t i = 0; i < count; ++i) wanted.push_back(scaled(c, self.sizes[2 + i], (*factors)[i]));
   }
   c.require(wanted.size() == count, "as many sizes as dimensions");
   Sizes sizes = self.sizes;

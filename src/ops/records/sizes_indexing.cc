@@ -372,6 +372,7 @@ constexpr OperatorRecord kRows[] = {
     {"scatter_add", scatter},
     {"scatter_reduce", scatter},
     {"nonzero", nonzero, sizes_of_data},
+    {"argwhere", nonzero, sizes_of_data},
     {"masked_select", masked_select, gives_contiguous | sizes_of_data},
 };
 

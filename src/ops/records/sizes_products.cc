@@ -217,9 +217,63 @@ void determinant(SizeCall& c) {
   c.give(rows, DType::int32);
 }
 
+// (A, B, left, check_errors) -> (result, LU, pivots, info)
+void solved(SizeCall& c) {
+  if (c.flag("check_errors")) SizeCall::give_up("numbers that may be refused");
+  const TensorType &matrices = square_matrices(c), &right = c.tensor("B");
+  const std::size_t rank = matrices.sizes.size();
+  if (right.sizes.size() != rank) SizeCall::give_up("vectors, or batches of several ranks");
+  const bool from_left = c.flag("left");
+  c.require_equal(right.sizes[from_left ? rank - 2 : rank - 1], matrices.sizes.back());
+  const Sizes batch(matrices.sizes.begin(), matrices.sizes.end() - 2),
+      rows(matrices.sizes.begin(), matrices.sizes.end() - 1);
+  Sizes sizes = c.broadcast(batch, Sizes(right.sizes.begin(), right.sizes.end() - 2));
+  sizes.insert(sizes.end(), right.sizes.end() - 2, right.sizes.end());
+  const DType dtype = common_type({&matrices, &right});
+  TensorType result = by_columns(dtype, std::move(sizes));
+  if (!from_left) result.strides = contiguous_strides(result.sizes);
+  c.give(std::move(result));
+  c.give(by_columns(dtype, matrices.sizes));
+  c.give(rows, DType::int32);
+  c.give(batch, DType::int32);
+}
+
+// (A, full_matrices, compute_uv) -> (U, S, Vh)
+void singular_values(SizeCall& c) {
+  const TensorType& matrices = c.tensor("A");
+  const std::size_t rank = matrices.sizes.size();
+  c.require(rank >= 2, "matrices");
+  if (c.given("driver")) SizeCall::give_up("its kernel tells");
+  const SizeExpr &rows = matrices.sizes[rank - 2], &columns = matrices.sizes[rank - 1], few = min(rows, columns);
+  const DType dtype = SizeCall::float_type(matrices);
+  const bool full = c.flag("full_matrices"), vectors = c.flag("compute_uv");
+  const auto of_batch = [&](std::initializer_list<SizeExpr> sizes) {
+    Sizes all(matrices.sizes.begin(), matrices.sizes.end() - 2);
+    all.insert(all.end(), sizes);
+    return all;
+  };
+  const auto give_vectors = [&](const Sizes& sizes) {
+    c.give(vectors ? by_columns(dtype, sizes) : TensorType{dtype, {0}, Sizes{1}});
+  };
+  give_vectors(of_batch({rows, full ? rows : few}));
+  c.give(of_batch({few}), dtype);
+  give_vectors(of_batch({full ? columns : few, columns}));
+}
+
+// (self): of the diagonal
+void trace(SizeCall& c) {
+  require_rank(c, c.self(), 2);
+  const DType dtype = c.self().dtype;
+  if (dtype == DType::boolean || !(is_whole(dtype) || is_float(dtype))) SizeCall::give_up("its kernel tells");
+  c.give(Sizes(), is_whole(dtype) ? DType::int64 : dtype);
+}
+
 using enum OperatorFlag;
 
 constexpr OperatorRecord kRows[] = {
+    {"_linalg_solve_ex", solved},
+    {"_linalg_svd", singular_values},
+    {"trace", trace},
     {"linalg_inv_ex", factored},
     {"linalg_cholesky_ex", factored},
     {"_linalg_det", determinant},

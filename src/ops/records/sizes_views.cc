@@ -11,42 +11,54 @@ TensorType like(const TensorType& tensor, Sizes sizes, std::optional<Sizes> stri
   return {tensor.dtype, std::move(sizes), std::move(strides)};
 }
 
-bool are_numbers(const Sizes& sizes) {
-  return std::ranges::all_of(sizes, [](const SizeExpr& size) { return size.is_integer(); });
-}
+/// How a view of other sizes lies.
+struct ViewStrides {
+  std::optional<Sizes> strides;  ///< where one is certain
+  bool is_decided = true;        ///< else whether there is one hangs on symbols
+};
 
-/// The strides of a view, as LibTorch's computeStride has them; nothing where there is none. All are numbers.
-std::optional<Sizes> view_strides(const TensorType& of, const Sizes& sizes) {
-  if (of.numel() == SizeExpr(0)) return of.sizes == sizes ? of.strides : contiguous_strides(sizes);
-  if (of.sizes.empty()) return Sizes(sizes.size(), 1);
+/// As LibTorch's computeStride has them. Where nothing tells whether two dimensions lie behind each other, each is
+/// looked at by itself: what fits them so fits them in any case.
+ViewStrides view_strides(const SizeCall& c, const TensorType& of, const Sizes& sizes) {
+  ViewStrides made;
+  const auto certain = [&](const SizeCondition& condition) {
+    const Answer answer = c.answer(condition);
+    made.is_decided = made.is_decided && answer != Answer::unknown;
+    return answer == Answer::yes;
+  };
+  const auto equal = [&](const SizeExpr& a, const SizeExpr& b) { return certain({SizeRelation::equal, a, b}); };
+  if (of.numel() == SizeExpr(0)) return {of.sizes == sizes ? *of.strides : contiguous_strides(sizes)};
+  if (of.is_contiguous()) return {contiguous_strides(sizes)};
   Sizes strides(sizes.size());
   std::size_t next = sizes.size();
   SizeExpr base = of.strides->back(), run = 1, viewed = 1;
   for (std::size_t dim = of.sizes.size(); dim-- > 0;) {
     run = run * of.sizes[dim];
-    const bool goes_on = dim > 0 && (of.sizes[dim - 1] == SizeExpr(1) || (*of.strides)[dim - 1] == run * base);
-    if (goes_on) continue;
-    for (; next > 0 && (viewed < run || sizes[next - 1] == SizeExpr(1)); --next) {
+    if (dim > 0 && (equal(of.sizes[dim - 1], 1) || equal((*of.strides)[dim - 1], run * base))) continue;
+    for (; next > 0; --next) {
+      const bool is_whole = equal(viewed, run);
+      if (is_whole ? !equal(sizes[next - 1], 1) : certain({SizeRelation::at_least, viewed, run})) break;
       strides[next - 1] = viewed * base;
       viewed = viewed * sizes[next - 1];
     }
-    if (viewed != run) return std::nullopt;
+    if (!equal(viewed, run)) return made;
     if (dim > 0) base = (*of.strides)[dim - 1];
     run = viewed = 1;
   }
-  return next == 0 ? std::optional(std::move(strides)) : std::nullopt;
+  if (next == 0) made.strides = std::move(strides);
+  return made;
 }
 
 /// The same elements in these sizes: as a view where that is one, and where none is, as a copy in order or not at all.
 void give_view(SizeCall& c, const TensorType& self, Sizes sizes, bool copies) {
   TensorType made = like(self, std::move(sizes));
-  const bool is_decided =
-      self.strides && are_numbers(self.sizes) && are_numbers(*self.strides) && are_numbers(made.sizes);
-  if (is_decided) {
-    made.strides = view_strides(self, made.sizes);
-    c.require(made.strides || copies, "strides of which a view can be made");
+  if (self.strides) {
+    ViewStrides view = view_strides(c, self, made.sizes);
+    const bool is_none = !view.strides && view.is_decided;
+    c.require(copies || !is_none, "strides of which a view can be made");
+    if (!copies && !view.strides) SizeCall::give_up("sizes decide whether a view can be made of its strides");
+    made.strides = is_none ? contiguous_strides(made.sizes) : std::move(view.strides);
   }
-  if (!made.strides && (self.is_contiguous() || (copies && is_decided))) made.strides = contiguous_strides(made.sizes);
   c.give(AbstractValue(std::move(made)));
 }
 

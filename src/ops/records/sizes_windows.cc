@@ -15,6 +15,7 @@ struct Convolution {
   SizeExpr groups;
   Sizes stride, dilation;
 
+  SizeExpr batch() const { return batched ? input.sizes[0] : SizeExpr(1); }
   const SizeExpr& channels() const { return input.sizes[batched ? 1 : 0]; }
   const SizeExpr& size(std::size_t i) const { return input.sizes[input.sizes.size() - count + i]; }
   const SizeExpr& kernel(std::size_t i) const { return weight.sizes[2 + i]; }
@@ -44,10 +45,11 @@ Convolution read(SizeCall& c) {
   if (has_none(weight.sizes) || has_none(input.sizes, made.batched ? 1 : 0) ||
       (has_none(input.sizes) && !weight.is_contiguous()))
     SizeCall::give_up("an image or a weight without elements");
+  // Of no images the weight is viewed as one row.
+  if (made.batched && weight.strides && !weight.is_contiguous()) c.require_at_least(input.sizes[0], 1);
   c.require_at_least(made.groups, 1);
   for (const SizeExpr& each : made.stride) c.require_at_least(each, 1);
   for (const SizeExpr& each : made.dilation) c.require_at_least(each, 1);
-  for (std::size_t i = 0; i < count; ++i) c.require_at_least(made.kernel(i), 1);
   return made;
 }
 
@@ -70,9 +72,9 @@ void give_image(SizeCall& c, const Convolution& conv, const SizeExpr& channels, 
 /// An image without rows is taken where there is none at all. What is made of no channels kernels tell.
 void require_images(SizeCall& c, const Convolution& conv) {
   if (c.answer({SizeRelation::at_least, conv.channels(), 1}) != Answer::yes) SizeCall::give_up("no channels");
-  const SizeExpr batch = conv.input.sizes.size() > conv.count + 1 ? conv.input.sizes[0] : SizeExpr(1);
+  for (std::size_t i = 0; i < conv.count; ++i) c.require_at_least(conv.kernel(i), 1);
   for (std::size_t i = 0; i < conv.count; ++i) {
-    c.require_any({{SizeRelation::at_least, conv.size(i), 1}, {SizeRelation::equal, batch, 0}});
+    c.require_any({{SizeRelation::at_least, conv.size(i), 1}, {SizeRelation::equal, conv.batch(), 0}});
   }
 }
 
@@ -107,7 +109,8 @@ void convolve_transposed(SizeCall& c, const Sizes& padding) {
     c.require({SizeRelation::less, more[i], max(conv.stride[i], conv.dilation[i])});
     const SizeExpr size =
         (conv.size(i) - 1) * conv.stride[i] - 2 * padding[i] + conv.dilation[i] * (conv.kernel(i) - 1) + more[i] + 1;
-    c.require_at_least(size, 1);
+    c.require_at_least(size, 0);
+    c.require_any({{SizeRelation::at_least, size, 1}, {SizeRelation::equal, conv.batch(), 0}});
     image.push_back(size);
   }
   require_images(c, conv);
