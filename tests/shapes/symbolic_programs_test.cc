@@ -165,6 +165,23 @@ class Drawer {
 
 using Sizes = std::map<std::string, std::int64_t>;
 
+/// What a call takes: what is said, and what it is.
+std::string operands_text(const Node& node, const SymbolicShapes& said, const Shapes& shapes) {
+  std::string text;
+  for (const Node* input : node.all_input_nodes()) {
+    text += "  of %" + input->name() + ": " + (said[*input].tensor() ? said[*input].tensor()->str() : "a number");
+    if (said[*input].tensor() && said[*input].tensor()->strides) {
+      for (const SizeExpr& stride : *said[*input].tensor()->strides) text += " " + stride.str();
+    }
+    text += ", " + (shapes[*input].tensor() ? to_string(*shapes[*input].tensor()) : "a number");
+    if (shapes[*input].tensor()) {
+      for (const std::int64_t stride : shapes[*input].tensor()->strides) text += " " + std::to_string(stride);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 /// What is asked, where, and the sizes.
 std::string asked_text(const Graph& graph, const SymbolicShapes& said, const Sizes& at) {
   std::string text;
@@ -186,9 +203,13 @@ Answer holds(const SizeCondition& condition, const Sizes& at) {
   return SizeFacts().holds({condition.relation, condition.left.substituted(value), condition.right.substituted(value)});
 }
 
-bool varies_to_one(const TensorType& type, const Sizes& at) {
-  return std::ranges::any_of(type.sizes,
-                             [&](const SizeExpr& size) { return !size.is_integer() && value_of(size, at) == 1; });
+/// In sizes of 1, or of nothing.
+bool lies_otherwise(const TensorType& said, const TensorInfo& made, const Sizes& at) {
+  if (!said.strides) return false;
+  for (std::size_t i = 0; i < made.sizes.size(); ++i) {
+    if ((*said.strides)[i].evaluate(at) != made.strides[i]) return true;
+  }
+  return false;
 }
 bool is_point(const TensorInfo& image) { return image.sizes.back() == 1 && image.sizes.end()[-2] == 1; }
 
@@ -252,19 +273,20 @@ TEST(SymbolicPrograms, AreWhatLibTorchMakesOfThem) {
         ASSERT_TRUE(broken == said.conditions().end())
             << "seed " << seed << ": LibTorch takes what " << *broken->node
             << " is said to refuse: " << broken->condition << print_graph(graph);
-        NodeMap<char> of_point(graph, false);
+        NodeMap<char> is_apart(graph, false);
         for (const Node& node : graph.nodes()) {
           const TensorInfo* made = shapes[node].tensor();
           const TensorType* type = said[node].tensor();
           const bool has_window = node.is_call("aten::conv2d") || node.is_call("aten::upsample_nearest2d.vec");
-          of_point[node] = (has_window && is_point(*made)) || (type && varies_to_one(*type, at));
+          is_apart[node] = has_window && is_point(*made);
           for (const Node* input : node.all_input_nodes())
-            of_point[node] |= of_point[*input] || (has_window && is_point(*shapes[*input].tensor()));
+            is_apart[node] |= is_apart[*input] || (has_window && is_point(*shapes[*input].tensor()));
           if (!type || node.is(Op::output) || std::ranges::any_of(type->sizes, is_open)) continue;
-          const std::string why = differs(*type, *made, at, !of_point[node]);
+          const std::string why = differs(*type, *made, at, !is_apart[node]);
           ASSERT_EQ(why, "") << "seed " << seed << ": " << node << ": " << type->str() << " and LibTorch "
-                             << to_string(*shapes[node].tensor()) << "\n"
-                             << asked_text(graph, said, at) << print_graph(graph);
+                             << to_string(*made) << "\n"
+                             << operands_text(node, said, shapes) << asked_text(graph, said, at) << print_graph(graph);
+          is_apart[node] |= lies_otherwise(*type, *made, at);
         }
       } catch (const std::exception& error) {
         ++refused;
