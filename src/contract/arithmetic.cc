@@ -110,12 +110,40 @@ SizeExpr to_real(SizeExpr expr) {
   return SizeExpr::call("ToFloat", {std::move(expr)});
 }
 
+/// Of what holds in any case, or in none.
+std::optional<bool> truth_of(const SizeExpr& expr) {
+  if (expr.is_call("true") || expr.is_call("false")) return expr.is_call("true");
+  return expr.is_integer() ? std::optional(expr.value() != 0) : std::nullopt;
+}
+SizeExpr truth(bool holds) { return SizeExpr::call(holds ? "true" : "false", {}); }
+
+/// An order of floats is no order of what is NaN.
+SizeExpr negated_truth(SizeExpr operand) {
+  const std::optional<bool> known = truth_of(operand);
+  if (known) return truth(!*known);
+  const bool is_equality = operand.is_call("Equality") || operand.is_call("Unequality");
+  return is_equality || operand.is_call("Not") ? negated(operand) : SizeExpr::call("Not", {std::move(operand)});
+}
+
+/// And, or Or, which `decides` where one of its operands is that.
+SizeExpr joined(std::string_view function, const std::vector<SizeExpr>& operands) {
+  const bool decides = function == "Or";
+  std::vector<SizeExpr> open;
+  for (const SizeExpr& each : operands) {
+    const std::optional<bool> known = truth_of(each);
+    if (known == decides) return truth(decides);
+    if (!known) open.push_back(each);
+  }
+  if (open.empty()) return truth(!decides);
+  return open.size() == 1 ? open[0] : SizeExpr::call(std::string(function), std::move(open));
+}
+
 SizeExpr of_one(std::string_view function, SizeExpr operand) {
   if (function == "Neg") return negative(std::move(operand));
   if (function == "ToFloat") return to_real(std::move(operand));
   // Python's own name for it, OpaqueUnaryFn_sqrt, is one that PyTorch 2.14 cannot read back: it knows no bounds of it.
   if (function == "Sqrt") return SizeExpr::call("FloatPow", {to_real(std::move(operand)), SizeExpr::real(0.5)});
-  if (function == "Not") return SizeExpr::call("Not", {std::move(operand)});
+  if (function == "Not") return negated_truth(std::move(operand));
   return operand.is_real() ? SizeExpr::call(std::string(function), {std::move(operand)}) : operand;
 }
 
@@ -141,6 +169,7 @@ SizeExpr chosen(const SizeExpr& condition, SizeExpr then, SizeExpr otherwise) {
 // Floats beside whole numbers make floats of those.
 std::optional<SizeExpr> of_several(std::string_view function, std::vector<SizeExpr> operands) {
   if (function.ends_with("Shift")) return shifted(function, operands[0], operands[1]);
+  if (function == "And" || function == "Or") return joined(function, operands);
   const bool is_real = function == "FloatPow" || std::ranges::any_of(operands, &SizeExpr::is_real);
   if (function == "Power") function = is_real ? "FloatPow" : "PowByNatural";
   if (function == "TrueDiv") function = is_real ? "FloatTrueDiv" : "IntTrueDiv";
@@ -168,6 +197,12 @@ bool is_of_data(const SizeExpr& expr) {
 
 bool is_condition(const SizeExpr& expr) {
   return internal::find_relation(expr.name()) || expr.is_call("And") || expr.is_call("Or") || expr.is_call("Not");
+}
+
+SizeExpr negated(const SizeExpr& condition) {
+  if (condition.is_call("Not")) return condition.operands()[0];
+  const internal::RelationRow* row = internal::find_relation(condition.name());
+  return row ? SizeExpr::call(std::string(row->opposite), condition.operands()) : SizeExpr::call("Not", {condition});
 }
 
 Symbol call_that_is(std::string_view function) {

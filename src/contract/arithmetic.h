@@ -24,6 +24,9 @@ bool is_of_data(const SizeExpr& expr);
 /// True for what holds or does not, and is 1 or 0: comparisons, And, Or, Not.
 bool is_condition(const SizeExpr& expr);
 
+/// What holds where a condition of whole numbers does not: `n < 5` for `n >= 5`.
+SizeExpr negated(const SizeExpr& condition);
+
 /// The call of whole numbers that an expression of this name is; none where there is none.
 Symbol call_that_is(std::string_view function);
 

@@ -79,6 +79,12 @@ std::optional<Measure> measure_of(const Node& node, const InputNames& names) {
   return measure;
 }
 
+/// A whole number, whatever the input is.
+bool is_whole(const Measure& measure) {
+  return measure.property == InputProperty::size || measure.property == InputProperty::rank ||
+         measure.property == InputProperty::numel || measure.property == InputProperty::length;
+}
+
 /// `value == literal`, or that it is another.
 struct Comparison {
   const Node* value;
@@ -147,7 +153,7 @@ std::optional<SizeExpr> asserted(const Node& assertion, const std::function<std:
 std::optional<Condition> read_condition(const Node& assertion, const InputNames& names) {
   Condition condition;
   condition.assertion = &assertion;
-  const std::optional<SizeExpr> expression = asserted(assertion, [&](const Node& node) -> std::string {
+  std::optional<SizeExpr> expression = asserted(assertion, [&](const Node& node) -> std::string {
     std::optional<Measure> measure = measure_of(node, names);
     if (!measure) return {};
     const auto known = std::ranges::find(condition.measures, measure->name, &Measure::name);
@@ -156,15 +162,13 @@ std::optional<Condition> read_condition(const Node& assertion, const InputNames&
   });
   if (!expression || condition.measures.empty()) return std::nullopt;
   if (assertion.args().size() > 1 && assertion.arg(1).is_string()) condition.reason = assertion.arg(1).as_string();
+  if (expression->is_call("Not") && std::ranges::all_of(condition.measures, is_whole))
+    expression = negated(expression->operands()[0]);
   static_cast<SizeCondition&>(condition) = condition_of(*expression);
   return condition;
 }
 
 std::size_t drop_implied_assertions(Graph& graph) {
-  const auto is_whole = [](const Measure& measure) {
-    return measure.property == InputProperty::size || measure.property == InputProperty::rank ||
-           measure.property == InputProperty::numel || measure.property == InputProperty::length;
-  };
   const auto reshapes = [](const Node& node) {
     const Call call = call_of(node);
     return call ? call.schema().is_inplace_view() : node.is_call(python::kSetAttr);

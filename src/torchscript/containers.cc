@@ -34,7 +34,7 @@ void Importer::make_tuple(const JitNode& node, Frame& frame) {
 }
 
 void Importer::make_dict(const JitNode& node, Frame& frame) {
-  const Values in = inputs_of(node, frame);
+  Values in = inputs_of(node, frame);
   AbstractValue dict = AbstractValue::of_elements(Kind::dict, {}, node.output()->type());
   for (std::size_t i = 0; i + 1 < in.size(); i += 2) {
     if (AbstractValue* present = find_key(dict, in[i], node, frame)) {
@@ -102,9 +102,10 @@ void Importer::assert_length(const JitNode& node, Frame& frame, const AbstractVa
 
 std::optional<std::size_t> Importer::index_in(const AbstractValue& list, const AbstractValue& index,
                                               const JitNode& node, Frame& frame) {
-  if (!index.is_constant()) return std::nullopt;
+  const std::optional<c10::IValue> known = decide(node, frame, index);
+  if (!known) return std::nullopt;
   const auto size = static_cast<std::int64_t>(list.elements->values.size());
-  const std::int64_t at = index.constant.toInt();
+  const std::int64_t at = known->toInt();
   if (at < -size || at >= size) {
     refuse(node, frame, "index " + std::to_string(at) + " is out of range for " + std::to_string(size) + " elements");
   }
@@ -153,8 +154,11 @@ Elements& Importer::writable(const AbstractValue& container, const JitNode& node
   return *container.elements;
 }
 
-AbstractValue* Importer::find_key(AbstractValue& dict, const AbstractValue& key, const JitNode& node, Frame& frame) {
-  if (!key.is_constant()) refuse(node, frame, "a dict is indexed by a key known only while running");
+// A key that hangs on the inputs becomes what it is at the examples.
+AbstractValue* Importer::find_key(AbstractValue& dict, AbstractValue& key, const JitNode& node, Frame& frame) {
+  const std::optional<c10::IValue> known = decide(node, frame, key);
+  if (!known) refuse(node, frame, "a dict is indexed by a key known only while running");
+  if (!key.is_constant()) key = AbstractValue::of_constant(*known);
   Values& all = dict.elements->values;
   for (std::size_t i = 0; i + 1 < all.size(); i += 2) {
     if (is_same(all[i], key)) return &all[i + 1];
@@ -170,8 +174,8 @@ void Importer::get_item(const JitNode& node, Frame& frame) {
     return set(node, frame, *found);
   }
   if (in[0].is_list()) {
-    const auto at = index_in(in[0], in[1], node, frame);
-    return at ? set(node, frame, in[0].elements->values[*at]) : emit_item(node, frame, in[0], in[1]);
+    if (!in[1].is_constant()) return emit_item(node, frame, in[0], in[1]);
+    return set(node, frame, in[0].elements->values[*index_in(in[0], in[1], node, frame)]);
   }
   if (in[0].is_node()) return emit_item(node, frame, in[0], in[1]);
   if (!fold(node, frame)) emit(node, frame);
@@ -201,7 +205,7 @@ void Importer::dict_update(const JitNode& node, Frame& frame) {
   Values in = inputs_of(node, frame);
   if (!in[0].is_dict() || !in[1].is_dict()) return emit(node, frame);
   Elements& elements = writable(in[0], node, frame);
-  const Values added = in[1].elements->values;
+  Values added = in[1].elements->values;
   for (std::size_t i = 0; i + 1 < added.size(); i += 2) {
     if (AbstractValue* present = find_key(in[0], added[i], node, frame)) {
       *present = added[i + 1];

@@ -165,7 +165,8 @@ std::string Importer::cure() const {
   return examples_ ? "save the model with torch.jit.trace" : "give examples: LoadOptions::examples, or --input";
 }
 
-// A number or bool that hangs on the form of the inputs is what it is at the examples, and the graph asserts that.
+// A number, bool or string that hangs on the form of the inputs is what it is at the examples, and the graph asserts
+// that.
 std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, const AbstractValue& value) {
   if (value.is_constant()) return value.constant;
   if (!examples_ || !value.is_node()) return std::nullopt;
@@ -177,7 +178,7 @@ std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, c
   }
   if (examples_->hangs_on_data(asked))
     refuse(node, frame, "control flow that hangs on the elements of a tensor cannot become a graph");
-  if (!is_number(*found)) return std::nullopt;
+  if (!is_number(*found) && !found->isString()) return std::nullopt;
   const c10::IValue known = *found;  // nodes that are made here move it
   const bool is_state = node.kind() == torch::jit::prim::SetAttr;
   const std::string line = is_state ? "self." + node.s(torch::jit::attr::name) : source_line(node);
@@ -196,7 +197,7 @@ std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, c
   if (known.isBool()) {
     emit_assert(node, frame, asked, known.toBool(), reason);
   } else {
-    const char* const equal = known.isInt() ? "aten::eq.int" : "aten::eq.float";
+    const char* const equal = known.isInt() ? "aten::eq.int" : known.isString() ? "aten::eq.str" : "aten::eq.float";
     Node& same = emit_call(node, frame, equal, {Argument(asked), *fx::to_argument(known)});
     emit_assert(node, frame, same, true, reason);
   }

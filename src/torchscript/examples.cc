@@ -35,8 +35,8 @@ bool asks_for_form(Symbol target) {
 
 /// What takes parts of lists, tuples and dicts, or asks for their keys.
 bool looks_into_container(Symbol target) {
-  constexpr std::array<std::string_view, 4> kLooks = {"aten::__getitem__", "aten::__contains__", "aten::keys",
-                                                      "prim::TupleIndex"};
+  constexpr std::array<std::string_view, 6> kLooks = {"aten::__getitem__", "aten::__contains__", "aten::keys",
+                                                      "aten::items",       "aten::values",       "prim::TupleIndex"};
   return target == python::kGetItem || std::ranges::find(kLooks, packet_of(target.view())) != kLooks.end();
 }
 

@@ -291,6 +291,7 @@ const std::unordered_map<std::string, Importer::Handler>& Importer::handlers() {
       {"aten::pop", &Importer::pop},
       {"aten::clear", &Importer::clear},
       {"aten::reverse", &Importer::reverse},
+      {"aten::sort", &Importer::sort},
       {"aten::copy", &Importer::copy_list},
       {"aten::list", &Importer::copy_list},
       {"aten::slice", &Importer::slice},

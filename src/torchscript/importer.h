@@ -162,6 +162,7 @@ class Importer {
   void pop(const JitNode& node, Frame& frame);
   void clear(const JitNode& node, Frame& frame);
   void reverse(const JitNode& node, Frame& frame);
+  void sort(const JitNode& node, Frame& frame);
   void copy_list(const JitNode& node, Frame& frame);
   void slice(const JitNode& node, Frame& frame);
   void concatenate(const JitNode& node, Frame& frame);
@@ -173,7 +174,7 @@ class Importer {
   void dict_get(const JitNode& node, Frame& frame);
   void dict_update(const JitNode& node, Frame& frame);
   void dict_delete(const JitNode& node, Frame& frame);
-  AbstractValue* find_key(AbstractValue& dict, const AbstractValue& key, const JitNode& node, Frame& frame);
+  AbstractValue* find_key(AbstractValue& dict, AbstractValue& key, const JitNode& node, Frame& frame);
   Elements& writable(const AbstractValue& container, const JitNode& node, Frame& frame);
   std::optional<std::size_t> index_in(const AbstractValue& list, const AbstractValue& index, const JitNode& node,
                                       Frame& frame);
