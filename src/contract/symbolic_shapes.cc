@@ -155,6 +155,7 @@ class SymbolicShapes::Pass {
       if (call.schema().returns_tensors()) shapes_.unknown_.push_back({caller_ ? caller_ : &node, made.why});
     }
     if (made.outcome != InferredCall::Outcome::known) return {};
+    if (!made.unsaid.empty()) shapes_.unsaid_.push_back({caller_ ? caller_ : &node, std::move(made.unsaid)});
     for (AbstractValue& result : made.results) result = named_where_deep(std::move(result));
     return made.results.size() == 1 ? std::move(made.results[0]) : AbstractValue(List(std::move(made.results)));
   }

@@ -91,6 +91,8 @@ class SymbolicShapes {
 
   const std::vector<Asked>& conditions() const { return conditions_; }  ///< each once, in the order of the graph
   const std::vector<Unknown>& unknown() const { return unknown_; }      ///< in the order of the graph
+  /// Calls that ask more than conditions() say: views of strides that are not known.
+  const std::vector<Unknown>& unsaid() const { return unsaid_; }
   /// Calls of which ShapeSources::other said more than their rows.
   const std::vector<const Node*>& said_by_others() const { return said_by_others_; }
   const SizeFacts& facts() const { return facts_; }        ///< what follows from the conditions
@@ -101,7 +103,7 @@ class SymbolicShapes {
 
   NodeMap<AbstractValue> values_;
   std::vector<Asked> conditions_;
-  std::vector<Unknown> unknown_;
+  std::vector<Unknown> unknown_, unsaid_;
   std::vector<const Node*> said_by_others_;
   SizeFacts facts_;
   std::string refused_;

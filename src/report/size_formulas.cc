@@ -50,7 +50,11 @@ class LiveFormulas {
       storages_.push_back(i < bytes.size() ? Formula(bytes[i++]) : std::nullopt);
     }
     for (const Node& node : graph.nodes()) {
-      if (live_.inside(node) == 0) continue;
+      const auto is_in = [&](const std::string& call) {
+        return call == node.name() || call.starts_with(node.name() + "/");
+      };
+      if (std::ranges::any_of(live_.unknown(), is_in)) inside_[live_.place(node)] = std::nullopt;
+      if (live_.inside(node) == 0 || inside_.contains(live_.place(node))) continue;
       const Formula needed = inside(node, shapes, sizes, options, example);
       inside_[live_.place(node)] = needed && needed->evaluate(example) == live_.inside(node) ? needed : std::nullopt;
     }

@@ -11,6 +11,9 @@
 
 #include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/module/interpreter.h>
+#include <fxgraph/ops/call.h>
+#include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/ops/records/operator_flags.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/fake_input.h>
 #include <fxgraph/symbolic/size_facts.h>
@@ -213,11 +216,27 @@ AbstractValue fitted(const std::vector<c10::IValue>& seen, const Fit& fit) {
   return type;
 }
 
+/// Runs on other data, or on values that lie otherwise, would not show the same.
+bool hangs_on_more(const Node& node, const std::function<const AbstractValue&(const Node&)>& value_of) {
+  const Call call = call_of(node);
+  const Symbol target = call ? call.schema().target : node.target();
+  if (call && (data_decide_sizes(call) || has_flag(target, OperatorFlag::reads_data))) return true;
+  const bool is_index = target == "aten::index.Tensor" || node.is_call(python::kGetItem);
+  const bool by_strides =
+      has_flag(target, OperatorFlag::raises_by_strides) || has_flag(target, OperatorFlag::differs_by_strides);
+  return std::ranges::any_of(node.all_input_nodes(), [&](const Node* input) {
+    const TensorType* type = value_of(*input).tensor();
+    const bool is_mask = type && (type->dtype == DType::boolean || type->dtype == DType::uint8);
+    return (is_index && is_mask) || (by_strides && type && !type->strides);
+  });
+}
+
 }  // namespace
 
 AbstractValue fit_call(GraphModule& module, const Node& node,
                        const std::function<const AbstractValue&(const Node&)>& value_of, const Symbols& example,
                        const SizeRanges& ranges) {
+  if (hangs_on_more(node, value_of)) return {};
   const Alone alone(node);
   std::set<SizeExpr> sizes;
   std::set<std::string> symbols;

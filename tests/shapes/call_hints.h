@@ -20,6 +20,7 @@ inline constexpr Hint kHints[] = {
     {"linalg_inv_ex linalg_cholesky_ex _linalg_det", "A:*aa self:*aa check_errors:0"},
     {"_linalg_solve_ex", "A:*aa B:*ab left:1|A:aa B:ba left:0|A:naa B:nab left:1|A:aa B:a left:1", "check_errors:0 "},
     {"_linalg_svd", "A:*ab"},
+    {"item _local_scalar_dense", "self:1@i|self:11@i"},
     {"trace", "self:ab|self:ab@i"},
     {"quantize_per_tensor.tensor dequantize_per_tensor.tensor", "quant_min:-128 quant_max:127 dtype:1",
      "input:*a scale:1 zero_point:1 "},

@@ -110,6 +110,13 @@ bool makes_a_number(const CallShapes& call) {
   return !call.call.schema().returns_tensors();
 }
 
+/// A view that cannot be one: its elements are of another type, or lie otherwise.
+bool copies(const CallShapes& call) {
+  if (!call.call.schema().traits.may_copy || call.inputs.empty() || call.outputs.empty()) return false;
+  const TensorType &from = call.inputs[0], &to = call.outputs[0];
+  return from.dtype != to.dtype || (from.strides && to.is_contiguous() && !from.is_contiguous());
+}
+
 }  // namespace
 
 Symbol packet_symbol(const Node& node, const Call& call) {
@@ -137,7 +144,7 @@ SizeExpr bytes_of(const TensorType& type) { return type.numel() * SizeExpr(eleme
 
 CallCost cost_of_call(const CallShapes& call, const SizeExpr& input_bytes) {
   CallCost cost;
-  if (call.packet == python::kGetItem || (call.call && call.call.schema().traits.view)) return cost;
+  if (call.packet == python::kGetItem || (call.call && call.call.schema().traits.view && !copies(call))) return cost;
   if (makes_a_number(call)) {
     if (has_flag(call.packet, OperatorFlag::reads_data)) cost.bytes_read = input_bytes;
     return cost;

@@ -1,12 +1,14 @@
-// What is known of operators beside their schemas: one row an operator.
+// What is known of operators beside their schemas: one row an operator, or several that are alike.
 //
 // A new operator is one row, in the table of its family, and a hint for the test that draws its calls
 // (tests/shapes/call_hints.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <fxgraph/ops/records/cost_formulas.h>
@@ -34,13 +36,26 @@ constexpr OperatorFlags operator|(OperatorFlag a, OperatorFlag b) { return Opera
 
 /// One row.
 struct OperatorRecord {
-  std::string_view name;               ///< a packet, of aten where no namespace is said; an overload of one; of Python
+  std::string_view
+      names;  ///< packets, of aten where no namespace is said, overloads, of Python; those of one row are alike
   void (*sizes)(SizeCall&) = nullptr;  ///< its results and its conditions; null: others are asked
   OperatorFlags flags{};
   CostFormula cost = nullptr;        ///< null: by its traits
   const NoOpForm* no_op = nullptr;   ///< null: it never is one
   std::string_view decided_by = {};  ///< of `sizes_of_data`: the argument that, given, says the sizes instead
 };
+
+/// Calls `visit(std::string name)` for each of the row's operators: `aten::conv2d`.
+template <typename Visit>
+void for_each_name(const OperatorRecord& row, Visit&& visit) {
+  for (std::size_t begin = 0, end = 0; end < row.names.size(); begin = end + 1) {
+    end = std::min(row.names.find(' ', begin), row.names.size());
+    const std::string name(row.names.substr(begin, end - begin));
+    const bool is_whole = name.find("::") != name.npos || name.starts_with("builtins.") ||
+                          name.starts_with("operator.") || name.starts_with("torch.");
+    visit(is_whole ? name : "aten::" + name);
+  }
+}
 
 /// The rows by families, and all of these.
 /// @{
@@ -53,10 +68,11 @@ std::span<const OperatorRecord> window_operators();
 std::span<const OperatorRecord> image_operators();
 std::span<const OperatorRecord> layer_operators();
 std::span<const OperatorRecord> index_operators();
+std::span<const OperatorRecord> join_operators();
 std::span<const OperatorRecord> factory_operators();
 std::span<const OperatorRecord> quantized_operators();
 std::span<const OperatorRecord> other_operators();  ///< whose sizes others tell, and what is no operator
-std::array<std::span<const OperatorRecord>, 12> operator_records();
+std::array<std::span<const OperatorRecord>, 13> operator_records();
 /// @}
 
 /// That of an overload, else of its packet; null for what is not known. O(1), allocates nothing.

@@ -187,7 +187,7 @@ bool SizeCall::decide(const SizeCondition& condition) const {
   return answer == Answer::yes;
 }
 
-void SizeCall::require_any(std::initializer_list<SizeCondition> conditions) {
+void SizeCall::require_any(const std::vector<SizeCondition>& conditions) {
   Sizes open;
   const SizeCondition* last = nullptr;
   for (const SizeCondition& each : conditions) {
@@ -201,66 +201,6 @@ void SizeCall::require_any(std::initializer_list<SizeCondition> conditions) {
   if (!last) refuse(conditions.begin()->str());
   if (open.size() == 1) return require(*last);
   conditions_.push_back({SizeRelation::holds, SizeExpr::call("Or", std::move(open)), SizeExpr()});
-}
-
-// Where one is 1 the other, and where both are equal that; neither is assumed.
-SizeExpr SizeCall::broadcast(const SizeExpr& a, const SizeExpr& b) {
-  if (answer({SizeRelation::equal, a, b}) == Answer::yes || is_certainly(b, 1)) return a;
-  if (is_certainly(a, 1)) return b;
-  const Answer a_is_one = answer({SizeRelation::equal, a, 1}), b_is_one = answer({SizeRelation::equal, b, 1});
-  require_any({{SizeRelation::equal, a, b}, {SizeRelation::equal, a, 1}, {SizeRelation::equal, b, 1}});
-  if (a_is_one == Answer::no) return facts_.simplified(a);
-  if (b_is_one == Answer::no) return facts_.simplified(b);
-  const SizeRange x = facts_.range(a), y = facts_.range(b);
-  return fresh({std::min(x.min.value_or(0), y.min.value_or(0)), std::nullopt});
-}
-
-Sizes SizeCall::broadcast(const Sizes& a, const Sizes& b) {
-  const Sizes &longer = a.size() >= b.size() ? a : b, &shorter = a.size() >= b.size() ? b : a;
-  Sizes result = longer;
-  const std::size_t more = longer.size() - shorter.size();
-  for (std::size_t i = 0; i < shorter.size(); ++i) result[more + i] = broadcast(longer[more + i], shorter[i]);
-  return result;
-}
-
-void SizeCall::require_expands(const Sizes& x, const Sizes& to) {
-  require(x.size() <= to.size(), "no more dimensions than it is expanded to");
-  const std::size_t more = to.size() - x.size();
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (!is_certainly(x[i], 1)) {
-      const Answer one = answer({SizeRelation::equal, x[i], 1});
-      if (one == Answer::no || x[i].is_integer()) {
-        require_equal(x[i], to[more + i]);
-      } else if (answer({SizeRelation::equal, x[i], to[more + i]}) != Answer::yes) {
-        require_any({{SizeRelation::equal, x[i], to[more + i]}, {SizeRelation::equal, x[i], 1}});
-      }
-    }
-  }
-}
-
-Sizes SizeCall::reshaped(const SizeExpr& numel, Sizes sizes) {
-  SizeExpr rest = 1;
-  std::optional<std::size_t> inferred;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == SizeExpr(-1)) {
-      require(!inferred, "one size of -1");
-      inferred = i;
-      continue;
-    }
-    if (!sizes[i].is_integer() && answer({SizeRelation::at_least, sizes[i], 0}) != Answer::yes)
-      give_up("a size may be -1");
-    require(!sizes[i].is_integer() || sizes[i].value() >= 0, "sizes of 0 and more");
-    rest = rest * sizes[i];
-  }
-  if (!inferred) {
-    require_equal(numel, rest);
-    return sizes;
-  }
-  if (is_certainly(rest, 0)) refuse("a size of -1 beside a size of 0");
-  require({SizeRelation::multiple, numel, rest});
-  require({SizeRelation::unequal, rest, 0});
-  sizes[*inferred] = floor_div(numel, rest);
-  return sizes;
 }
 
 void SizeCall::give(TensorType tensor) {
@@ -307,6 +247,7 @@ void SizeCall::give_as(Symbol target, std::span<const AbstractValue> arguments) 
   size_record(target)->sizes(call);
   std::ranges::move(call.results_, std::back_inserter(results_));
   std::ranges::move(call.conditions_, std::back_inserter(conditions_));
+  unsaid_ = std::move(call.unsaid_);
 }
 
 namespace {
@@ -344,7 +285,9 @@ InferredCall SizeCall::finished() && {
     if (written && result) require_written(*written, *result);
     results_[i] = arguments_[*at];
   }
-  return {InferredCall::Outcome::known, std::move(results_), std::move(conditions_), {}};
+  InferredCall made{InferredCall::Outcome::known, std::move(results_), std::move(conditions_)};
+  made.unsaid = std::move(unsaid_);
+  return made;
 }
 
 }  // namespace internal

@@ -37,6 +37,7 @@ struct InferredCall {
   bool of_rank = false;                     ///< unknown because sizes decide how many dimensions there are
   std::string why{};                        ///< of `unknown` and `refused`
   bool of_types = false;                    ///< refused for element types, whatever the sizes are
+  std::string unsaid{};                     ///< of `known`: what else the operator asks, which is no condition of sizes
 };
 
 /// New symbols for sizes that only data or other runs tell.

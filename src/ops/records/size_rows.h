@@ -63,12 +63,14 @@ class SizeCall {
   /// The operator refuses where it does not hold.
   void require(const SizeCondition& condition);
   /// One of them, each an equality or what a size is at least.
-  void require_any(std::initializer_list<SizeCondition> conditions);
+  void require_any(const std::vector<SizeCondition>& conditions);
   void require_equal(const SizeExpr& a, const SizeExpr& b) { require({SizeRelation::equal, a, b}); }
   void require_at_least(const SizeExpr& a, const SizeExpr& b) { require({SizeRelation::at_least, a, b}); }
   void require(bool condition, const char* what) const {
     if (!condition) refuse(what);
   }
+  /// The operator refuses by what nothing is known of.
+  void leave_unsaid(std::string what) { unsaid_ = std::move(what); }
   /// Whether it holds; ends the row where nothing decides.
   bool decide(const SizeCondition& condition) const;
   Answer answer(const SizeCondition& condition) const { return facts_.holds(condition); }
@@ -83,8 +85,15 @@ class SizeCall {
   SizeExpr fresh(SizeRange range) { return fresh_.next(facts_, range); }
 
   // ── Sizes ───────────────────────────────────────────────────────────────────────────────────────────────────────
-  SizeExpr broadcast(const SizeExpr& a, const SizeExpr& b);
-  Sizes broadcast(const Sizes& a, const Sizes& b);
+  SizeExpr broadcast(std::span<const SizeExpr> sizes);
+  Sizes broadcast(const std::vector<const Sizes*>& all);
+  Sizes broadcast(const Sizes& a, const Sizes& b) { return broadcast({&a, &b}); }
+  /// That of operands that go together element by element: broadcast, or, where the first is written, its own.
+  Sizes common_sizes(std::span<const TensorType* const> operands);
+  /// A tensor of this size is read at places that another names: there is one, or none is read.
+  void require_places(const SizeExpr& size, const SizeExpr& reads) {
+    require_any({{SizeRelation::at_least, size, 1}, {SizeRelation::equal, reads, 0}});
+  }
   /// `x` expanded to exactly these sizes.
   void require_expands(const Sizes& x, const Sizes& to);
   /// Of a view or reshape of `numel` elements, one of whose sizes may be -1.
@@ -129,6 +138,7 @@ class SizeCall {
   FreshSymbols& fresh_;
   std::vector<SizeCondition> conditions_;
   std::vector<AbstractValue> results_;
+  std::string unsaid_;
 };
 
 /// The element types of LibTorch's promotion.

@@ -50,6 +50,7 @@ void upsample(SizeCall& c) {
 void padded(SizeCall& c, const TensorType& self, std::string_view mode, const Sizes& pad) {
   c.require(pad.size() % 2 == 0 && pad.size() / 2 <= self.sizes.size(), "a pair for each padded dimension");
   Sizes sizes = self.sizes;
+  std::vector<SizeCondition> some;
   for (std::size_t i = 0; i < pad.size() / 2; ++i) {
     SizeExpr& size = sizes[sizes.size() - 1 - i];
     const SizeExpr &before = pad[2 * i], &after = pad[2 * i + 1];
@@ -60,7 +61,8 @@ void padded(SizeCall& c, const TensorType& self, std::string_view mode, const Si
       if (c.is_certainly(size, 0)) SizeCall::give_up("nothing, which some releases refuse");
       continue;
     }
-    c.require_at_least(size, 1);
+    c.require_at_least(size, mode == "circular" ? 1 : 0);
+    if (mode != "circular") some.push_back({SizeRelation::at_least, size, 1});
     if (mode == "reflect") {
       c.require({SizeRelation::less, before, had});
       c.require({SizeRelation::less, after, had});
@@ -69,13 +71,15 @@ void padded(SizeCall& c, const TensorType& self, std::string_view mode, const Si
       c.require_at_least(had, after);
     }
   }
+  if (!some.empty()) c.require_any(some);
   c.give(std::move(sizes), self.dtype);
 }
 
-// Images without channels some refuse and some do not.
-const TensorType& padded_image(SizeCall& c, std::size_t count) {
-  const TensorType& image = c.image(count, 1);
-  if (image.sizes.size() == count + 1 && image.sizes[0] == SizeExpr(0)) SizeCall::give_up("an image without channels");
+/// An image without channels is refused where its elements are repeated, and some where they are mirrored.
+const TensorType& padded_image(SizeCall& c, std::size_t count, std::string_view mode) {
+  const TensorType& image = c.image(count, mode == "circular" ? 2 : 1);
+  if (mode == "replicate" || (mode == "reflect" && count == 3))
+    c.require_at_least(image.sizes[image.sizes.size() - count - 1], 1);
   return image;
 }
 
@@ -85,7 +89,7 @@ void pad(SizeCall& c, std::string_view mode) {
   if (mode == "constant") return padded(c, self, mode, pairs);
   const std::size_t count = pairs.size() / 2;
   if (count == 0 || count > 3 || c.given("value")) SizeCall::give_up("an uncommon padding");
-  const TensorType& image = padded_image(c, count);
+  const TensorType& image = padded_image(c, count, mode);
   if (mode == "circular") c.require(image.sizes.size() == count + 2, "a batch of images");
   SizeCall::float_type(image);
   padded(c, image, mode, pairs);
@@ -100,14 +104,14 @@ void pad_enum(SizeCall& c) {
 }
 void constant_pad(SizeCall& c) { padded(c, c.self(), "constant", c.numbers("pad")); }
 void image_pad(SizeCall& c) {
-  const bool reflects = c.schema().target.view().find("reflect") != std::string_view::npos;
+  const char* const mode = c.schema().target.view().find("reflect") != std::string_view::npos ? "reflect" : "replicate";
   const std::size_t count = c.rank_of_name();
-  const TensorType& self = padded_image(c, count);
+  const TensorType& self = padded_image(c, count, mode);
   SizeCall::float_type(self);
   const Sizes pairs = c.numbers("padding");
   if (pairs.size() > 2 * count) SizeCall::give_up("more pairs than dimensions");
   c.require(pairs.size() == 2 * count, "a pair for each dimension");
-  padded(c, self, reflects ? "reflect" : "replicate", pairs);
+  padded(c, self, mode, pairs);
 }
 
 // (self, upscale_factor)
@@ -159,27 +163,16 @@ void grid_sample(SizeCall& c) {
 using enum OperatorFlag;
 
 constexpr OperatorRecord kRows[] = {
-    {"upsample_nearest1d", upsample},
-    {"upsample_nearest2d", upsample, keeps_channels_last},
-    {"upsample_nearest3d", upsample},
-    {"upsample_linear1d", upsample},
-    {"upsample_bilinear2d", upsample, keeps_channels_last},
-    {"upsample_bicubic2d", upsample},
-    {"upsample_trilinear3d", upsample},
-    {"_upsample_nearest_exact1d", upsample},
-    {"_upsample_nearest_exact2d", upsample},
-    {"_upsample_nearest_exact3d", upsample},
-    {"_upsample_bilinear2d_aa", upsample},
-    {"_upsample_bicubic2d_aa", upsample},
+    {"upsample_nearest1d upsample_nearest3d upsample_linear1d upsample_bicubic2d upsample_trilinear3d "
+     "_upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d _upsample_bilinear2d_aa "
+     "_upsample_bicubic2d_aa",
+     upsample},
+    {"upsample_nearest2d upsample_bilinear2d", upsample, keeps_channels_last},
     {"pad", pad, {}, cost::each_output<0>},
     {"_pad_enum", pad_enum},
     {"constant_pad_nd", constant_pad, keeps_channels_last, cost::each_output<0>},
-    {"reflection_pad1d", image_pad},
-    {"reflection_pad2d", image_pad},
-    {"reflection_pad3d", image_pad},
-    {"replication_pad1d", image_pad},
-    {"replication_pad2d", image_pad},
-    {"replication_pad3d", image_pad},
+    {"reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d",
+     image_pad},
     {"pixel_shuffle", pixel_shuffle},
     {"pixel_unshuffle", pixel_unshuffle},
     {"grid_sampler", grid_sample},

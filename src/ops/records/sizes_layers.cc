@@ -30,6 +30,7 @@ void batch_norm(SizeCall& c) {
     if (c.answer({SizeRelation::at_least, input.sizes[i], 1}) != Answer::yes && input.sizes[i].is_integer())
       SizeCall::give_up("an input without elements");
   }
+  c.require_at_least(input.sizes[1], 1);
   c.give(input.sizes, dtype);
   if (c.schema().returns.size() != 3) return;
   const SizeExpr statistics = training ? input.sizes[1] : SizeExpr(0);
@@ -98,6 +99,7 @@ void instance_norm(SizeCall& c) {
   if (c.given("running_mean") != c.given("running_var") || input.numel() == SizeExpr(0))
     SizeCall::give_up("half of its statistics, or an input without elements");
   c.require(own || c.given("running_mean"), "statistics");
+  c.require_at_least(input.sizes[1], 1);
   c.give(input.sizes, dtype);
 }
 
@@ -107,6 +109,7 @@ void embedding(SizeCall& c) {
   c.require(weight.sizes.size() == 2, "a matrix of weights");
   if (indices.dtype != DType::int64 && indices.dtype != DType::int32)
     SizeCall::refuse_types(DType::int64, indices.dtype);
+  c.require_places(weight.sizes[0], indices.numel());
   Sizes sizes = indices.sizes;
   sizes.push_back(weight.sizes[1]);
   c.give(std::move(sizes), SizeCall::float_type(weight));
@@ -265,9 +268,10 @@ void prelu(SizeCall& c) {
   if (weight.dtype != SizeCall::float_type(self) || weight.sizes.size() > 1) SizeCall::give_up("another form");
   const SizeExpr count = weight.numel();
   // One for all, or one for each channel.
-  if (c.answer({SizeRelation::equal, count, 1}) == Answer::no) {
+  if (!c.is_certainly(count, 1)) {
     if (self.sizes.empty()) SizeCall::give_up("another form");
-    c.require_equal(count, self.sizes.size() > 1 ? self.sizes[1] : SizeExpr(1));
+    const SizeExpr channels = self.sizes.size() > 1 ? self.sizes[1] : SizeExpr(1);
+    c.require_any({{SizeRelation::equal, count, 1}, {SizeRelation::equal, count, channels}});
   }
   c.give(self.sizes, self.dtype);
 }
@@ -307,23 +311,15 @@ constexpr OperatorRecord kRows[] = {
     {"embedding", embedding, looks_up | gives_contiguous, cost::each_output<0>},
     {"lstm", recurrent<4, 2>, is_composite, cost::recurrent_layer},
     {"gru", recurrent<3, 1>, is_composite, cost::recurrent_layer},
-    {"rnn_tanh", recurrent<1, 1>, is_composite, cost::recurrent_layer},
-    {"rnn_relu", recurrent<1, 1>, is_composite, cost::recurrent_layer},
+    {"rnn_tanh rnn_relu", recurrent<1, 1>, is_composite, cost::recurrent_layer},
     {"fxgraph::packed_lstm", packed_recurrent<4, 2, 3>, is_composite, cost::recurrent_layer},
     {"fxgraph::packed_gru", packed_recurrent<3, 1, 4>, is_composite, cost::recurrent_layer},
     {"lstm_cell", recurrent_cell<4, 2>, is_composite, cost::cell<3>},
     {"gru_cell", recurrent_cell<3, 1>, is_composite, cost::cell<2>},
-    {"rnn_tanh_cell", recurrent_cell<1, 1>, is_composite, cost::cell<2>},
-    {"rnn_relu_cell", recurrent_cell<1, 1>, is_composite, cost::cell<2>},
-    {"mse_loss", loss},
-    {"l1_loss", loss},
-    {"kl_div", loss},
-    {"smooth_l1_loss", loss},
-    {"huber_loss", loss},
-    {"binary_cross_entropy", binary_loss},
-    {"binary_cross_entropy_with_logits", binary_loss},
-    {"cross_entropy_loss", class_loss},
-    {"nll_loss_nd", class_loss},
+    {"rnn_tanh_cell rnn_relu_cell", recurrent_cell<1, 1>, is_composite, cost::cell<2>},
+    {"mse_loss l1_loss kl_div smooth_l1_loss huber_loss", loss},
+    {"binary_cross_entropy binary_cross_entropy_with_logits", binary_loss},
+    {"cross_entropy_loss nll_loss_nd", class_loss},
     {"prelu", prelu},
     {"glu", gated},
     {"one_hot", one_hot, gives_contiguous | sizes_of_data, nullptr, nullptr, "num_classes"},

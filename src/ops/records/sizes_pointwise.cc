@@ -93,14 +93,15 @@ DType type_of(const SizeCall& c, std::string_view packet, Result result) {
 template <Result result>
 void pointwise(SizeCall& c) {
   const std::string_view packet = name_of(c);
-  Sizes sizes;
+  std::vector<const TensorType*> operands;
   for (std::size_t i = 0; i < c.arguments().size(); ++i) {
     const TensorType* tensor = c.arguments()[i].tensor();
     if (!tensor || c.is_out(i)) continue;
     if (is_complex(tensor->dtype)) SizeCall::give_up("complex numbers");
     if (!(is_whole(tensor->dtype) || is_float(tensor->dtype))) SizeCall::give_up("quantized numbers");
-    sizes = c.broadcast(sizes, tensor->sizes);
+    operands.push_back(tensor);
   }
+  Sizes sizes = c.common_sizes(operands);
   const DType dtype = type_of(c, packet, result);
   check(c, packet, dtype);
   c.give(std::move(sizes), dtype);
@@ -112,18 +113,19 @@ void where(SizeCall& c) {
   const TensorType *self = c.argument("self").tensor(), *other = c.argument("other").tensor();
   if (condition.dtype != DType::boolean || (self && other && self->dtype != other->dtype))
     SizeCall::give_up("types that are promoted");
-  Sizes sizes = condition.sizes;
+  std::vector<const Sizes*> sizes = {&condition.sizes};
   for (const TensorType* each : {self, other}) {
-    if (each) sizes = c.broadcast(sizes, each->sizes);
+    if (each) sizes.push_back(&each->sizes);
   }
-  c.give(std::move(sizes), c.promoted({"self", "other"}));
+  c.give(c.broadcast(sizes), c.promoted({"self", "other"}));
 }
 
 // (self, tensor1, tensor2, value)
 void three(SizeCall& c) {
   const TensorType &self = c.self(), &a = c.tensor("tensor1"), &b = c.tensor("tensor2");
   if (!is_float(self.dtype) || self.dtype != a.dtype || self.dtype != b.dtype) SizeCall::give_up("types");
-  c.give(c.broadcast(self.sizes, c.broadcast(a.sizes, b.sizes)), self.dtype);
+  const TensorType* const operands[] = {&self, &a, &b};
+  c.give(c.common_sizes(operands), self.dtype);
 }
 
 // (self, end, weight)
@@ -132,8 +134,8 @@ void lerp(SizeCall& c) {
   const TensorType* weight = c.argument("weight").tensor();
   if (!is_float(self.dtype) || self.dtype != end.dtype || (weight && weight->dtype != self.dtype))
     SizeCall::give_up("types");
-  const Sizes both = c.broadcast(self.sizes, end.sizes);
-  c.give(weight ? c.broadcast(both, weight->sizes) : both, self.dtype);
+  const TensorType* const operands[] = {&self, &end, weight};
+  c.give(c.common_sizes(std::span(operands).first(weight ? 3 : 2)), self.dtype);
 }
 
 // As its input is: what is dropped, what is scaled by weights that broadcast.
@@ -191,153 +193,42 @@ constexpr OperatorRecord kRows[] = {
     {"copy", copy},
     {"native_dropout", masked_dropout},
     {"dropout", dropout, keeps_type | copies_in_order, cost::each_output<0>, &no_op::drops_nothing},
-    {"feature_dropout", dropout, copies_in_order, nullptr, &no_op::drops_nothing},
-    {"alpha_dropout", dropout, copies_in_order, nullptr, &no_op::drops_nothing},
-    {"feature_alpha_dropout", dropout, copies_in_order, nullptr, &no_op::drops_nothing},
+    {"feature_dropout alpha_dropout feature_alpha_dropout", dropout, copies_in_order, nullptr, &no_op::drops_nothing},
     {"bernoulli", dropout},
-    {"tril", triangle},
-    {"triu", triangle},
+    {"tril triu", triangle},
     {"to", converted, {}, nullptr, &no_op::keeps_type},
     {"type_as", converted},
     {"_to_copy", converted, keeps_channels_last},
-    {"eq", boolean},
-    {"ge", boolean},
-    {"greater", boolean},
-    {"greater_equal", boolean},
-    {"gt", boolean},
-    {"isclose", boolean},
-    {"isfinite", boolean},
-    {"isinf", boolean},
-    {"isnan", boolean},
-    {"isneginf", boolean},
-    {"isposinf", boolean},
-    {"le", boolean},
-    {"less", boolean},
-    {"less_equal", boolean},
-    {"logical_and", boolean},
-    {"logical_not", boolean},
-    {"logical_or", boolean},
-    {"logical_xor", boolean},
-    {"lt", boolean},
-    {"ne", boolean},
-    {"not_equal", boolean},
-    {"signbit", boolean},
-    {"acos", floats},
-    {"acosh", floats},
-    {"arccos", floats},
-    {"arccosh", floats},
-    {"arcsin", floats},
-    {"arcsinh", floats},
-    {"arctan", floats},
-    {"arctan2", floats},
-    {"arctanh", floats},
-    {"asin", floats},
-    {"asinh", floats},
-    {"atan", floats},
-    {"atan2", floats},
-    {"atanh", floats},
-    {"copysign", floats},
-    {"cos", floats},
-    {"cosh", floats},
-    {"deg2rad", floats},
-    {"digamma", floats},
+    {"eq ge greater greater_equal gt isclose isfinite isinf isnan isneginf isposinf le less less_equal logical_and "
+     "logical_not logical_or logical_xor lt ne not_equal signbit",
+     boolean},
+    {"acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh copysign cos cosh "
+     "deg2rad digamma divide erf erfc erfinv exp2 expm1 i0 lgamma log log10 log1p log2 logit rad2deg reciprocal sin "
+     "sinc sinh special_erf special_erfc special_exp2 special_expit special_expm1 special_log1p special_xlogy tan "
+     "true_divide xlogy",
+     floats},
     {"div", floats, keeps_channels_last, nullptr, &no_op::divides_by_one},
-    {"divide", floats},
-    {"erf", floats},
-    {"erfc", floats},
-    {"erfinv", floats},
-    {"exp", floats, keeps_type | keeps_channels_last},
-    {"exp2", floats},
-    {"expm1", floats},
-    {"i0", floats},
-    {"lgamma", floats},
-    {"log", floats},
-    {"log10", floats},
-    {"log1p", floats},
-    {"log2", floats},
-    {"logit", floats},
-    {"rad2deg", floats},
-    {"reciprocal", floats},
-    {"rsqrt", floats, keeps_type | keeps_channels_last},
-    {"sigmoid", floats, keeps_type | keeps_channels_last},
-    {"sin", floats},
-    {"sinc", floats},
-    {"sinh", floats},
-    {"special_erf", floats},
-    {"special_erfc", floats},
-    {"special_exp2", floats},
-    {"special_expit", floats},
-    {"special_expm1", floats},
-    {"special_log1p", floats},
-    {"special_xlogy", floats},
-    {"sqrt", floats, keeps_type | keeps_channels_last},
-    {"tan", floats},
-    {"tanh", floats, keeps_type | keeps_channels_last},
-    {"true_divide", floats},
-    {"xlogy", floats},
-    {"__and__", promoted},
-    {"__lshift__", promoted},
-    {"__or__", promoted},
-    {"__xor__", promoted},
+    {"exp rsqrt sigmoid sqrt tanh", floats, keeps_type | keeps_channels_last},
+    {"__and__ __lshift__ __or__ __xor__ bitwise_and bitwise_not bitwise_or bitwise_xor clip floor_divide fmax fmin "
+     "fmod hypot multiply remainder rsub subtract",
+     promoted},
     {"add", promoted, keeps_channels_last, nullptr, &no_op::adds_zero},
-    {"bitwise_and", promoted},
-    {"bitwise_not", promoted},
-    {"bitwise_or", promoted},
-    {"bitwise_xor", promoted},
-    {"clamp", promoted, keeps_type | keeps_channels_last},
-    {"clamp_max", promoted, keeps_type | keeps_channels_last},
-    {"clamp_min", promoted, keeps_type | keeps_channels_last},
-    {"clip", promoted},
-    {"floor_divide", promoted},
-    {"fmax", promoted},
-    {"fmin", promoted},
-    {"fmod", promoted},
-    {"hypot", promoted},
-    {"maximum", promoted, keeps_channels_last},
-    {"minimum", promoted, keeps_channels_last},
+    {"clamp clamp_max clamp_min", promoted, keeps_type | keeps_channels_last},
+    {"maximum minimum", promoted, keeps_channels_last},
     {"mul", promoted, keeps_channels_last, nullptr, &no_op::times_one},
-    {"multiply", promoted},
     {"pow", promoted, keeps_channels_last, nullptr, &no_op::to_the_one},
-    {"remainder", promoted},
-    {"rsub", promoted},
     {"sub", promoted, keeps_channels_last, nullptr, &no_op::subtracts_zero},
-    {"subtract", promoted},
     {"abs", of_numbers, keeps_channels_last},
-    {"absolute", of_numbers},
-    {"ceil", of_floats},
-    {"celu", of_floats},
+    {"absolute negative sgn sign square", of_numbers},
+    {"ceil celu fill fix floor frac hardshrink log_sigmoid masked_fill nan_to_num positive round selu softshrink "
+     "threshold trunc zero",
+     of_floats},
     {"clone", of_numbers, keeps_type | copies_in_order, cost::each_output<0>},
-    {"elu", of_floats, keeps_channels_last},
-    {"fill", of_floats},
-    {"fix", of_floats},
-    {"floor", of_floats},
-    {"frac", of_floats},
-    {"gelu", of_floats, keeps_channels_last},
-    {"hardshrink", of_floats},
-    {"hardsigmoid", of_floats, keeps_channels_last},
-    {"hardswish", of_floats, keeps_channels_last},
-    {"hardtanh", of_floats, keeps_channels_last},
+    {"elu gelu hardsigmoid hardswish hardtanh mish silu softplus", of_floats, keeps_channels_last},
     {"leaky_relu", of_floats, keeps_type | keeps_channels_last},
-    {"log_sigmoid", of_floats},
-    {"masked_fill", of_floats},
-    {"mish", of_floats, keeps_channels_last},
-    {"nan_to_num", of_floats},
     {"neg", of_numbers, keeps_type | keeps_channels_last},
-    {"negative", of_numbers},
-    {"positive", of_floats},
     {"relu", of_numbers, keeps_type | keeps_channels_last | rectifies, nullptr, &no_op::rectified_before},
     {"relu6", of_floats, keeps_type | keeps_channels_last | rectifies},
-    {"round", of_floats},
-    {"selu", of_floats},
-    {"sgn", of_numbers},
-    {"sign", of_numbers},
-    {"silu", of_floats, keeps_channels_last},
-    {"softplus", of_floats, keeps_channels_last},
-    {"softshrink", of_floats},
-    {"square", of_numbers},
-    {"threshold", of_floats},
-    {"trunc", of_floats},
-    {"zero", of_floats},
 };
 
 }  // namespace

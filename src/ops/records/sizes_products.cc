@@ -162,6 +162,7 @@ void bilinear(SizeCall& c) {
   c.require_equal(a.sizes.back(), weight.sizes[1]);
   c.require_equal(b.sizes.back(), weight.sizes[2]);
   if (weight.numel() == SizeExpr(0)) SizeCall::give_up("a weight without elements");
+  for (const SizeExpr& size : weight.sizes) c.require_at_least(size, 1);
   Sizes sizes = a.sizes;
   sizes.back() = weight.sizes[0];
   if (c.given("bias")) {
@@ -274,8 +275,7 @@ constexpr OperatorRecord kRows[] = {
     {"_linalg_solve_ex", solved},
     {"_linalg_svd", singular_values},
     {"trace", trace},
-    {"linalg_inv_ex", factored},
-    {"linalg_cholesky_ex", factored},
+    {"linalg_inv_ex linalg_cholesky_ex", factored},
     {"_linalg_det", determinant},
     {"mm", plain_product<2>, gives_contiguous, cost::matrices<0>},
     {"bmm", plain_product<3>, gives_contiguous, cost::matrices<0>},

@@ -52,9 +52,7 @@ void fake_quantize_channels(SizeCall& c) {
 }
 
 Sizes of_tokens(SizeCall& c) {
-  Sizes sizes = c.tensor("input").sizes;
-  for (const char* name : {"scales", "zero_points"}) sizes = c.broadcast(sizes, c.tensor(name).sizes);
-  return sizes;
+  return c.broadcast({&c.tensor("input").sizes, &c.tensor("scales").sizes, &c.tensor("zero_points").sizes});
 }
 void quantize_tokens(SizeCall& c) { c.give(of_tokens(c), c.dtype("dtype", DType::int8)); }
 void dequantize_tokens(SizeCall& c) { c.give(of_tokens(c), c.dtype("output_dtype", DType::float32)); }
@@ -88,11 +86,10 @@ constexpr OperatorRecord kRows[] = {
     {"quantized_decomposed::fake_quant_per_channel", fake_quantize_channels},
     {"quantized_decomposed::quantize_per_token", quantize_tokens},
     {"quantized_decomposed::dequantize_per_token", dequantize_tokens},
-    {"quantized_decomposed::choose_qparams", choose},
-    {"quantized_decomposed::choose_qparams_symmetric", choose},
-    {"quantized_decomposed::choose_qparams_per_token", choose_for_tokens},
-    {"quantized_decomposed::choose_qparams_per_token_asymmetric", choose_for_tokens},
-    {"quantized_decomposed::_choose_qparams_per_token_asymmetric_impl", choose_for_tokens},
+    {"quantized_decomposed::choose_qparams quantized_decomposed::choose_qparams_symmetric", choose},
+    {"quantized_decomposed::choose_qparams_per_token quantized_decomposed::choose_qparams_per_token_asymmetric "
+     "quantized_decomposed::_choose_qparams_per_token_asymmetric_impl",
+     choose_for_tokens},
     {"quantized_decomposed::convert_element_type", converted},
 };
 

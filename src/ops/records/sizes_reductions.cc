@@ -1,5 +1,6 @@
 // Elements along dimensions combined, and those that are put in order along one.
 #include <algorithm>
+#include <cmath>
 
 #include <fxgraph/ops/records/size_rows.h>
 
@@ -85,7 +86,8 @@ void extreme(SizeCall& c) {
   if (c.given("dim")) c.give(reduced(c), DType::int64);
 }
 void middle(SizeCall& c) {
-  number_type(c);
+  const DType dtype = number_type(c);
+  if (c.schema().index_of(Symbol("dim")) < 0) return c.give(Sizes(), dtype);  // that of nothing is NaN
   extreme(c);
 }
 
@@ -106,9 +108,16 @@ void spread_and_mean(SizeCall& c) {
   c.give(reduced(c), float_type(c));
 }
 
+/// Norms of infinite and negative orders are those of the largest or smallest element.
+bool is_of_extremes(const AbstractValue& order) {
+  const Argument* literal = order.literal();
+  if (literal && literal->is_float()) return literal->as_float() < 0 || std::isinf(literal->as_float());
+  return order.number() && order.number()->is_integer() && order.number()->value() < 0;
+}
+
 void norm(SizeCall& c) {
   const DType self = float_type(c), dtype = c.dtype("dtype", self);
-  require_elements(c, c.dims("dim", c.self().sizes.size()));
+  if (is_of_extremes(c.argument("ord"))) require_elements(c, c.dims("dim", c.self().sizes.size()));
   if (promote(self, dtype) != dtype) SizeCall::give_up("a narrower type");
   c.give(reduced(c), dtype);
 }
@@ -195,35 +204,22 @@ constexpr OperatorRecord kRows[] = {
     {"prod", sum},
     {"mean", mean, keeps_type | reads_any_layout},
     {"nanmean", mean_of_floats},
-    {"amax", extremes},
-    {"amin", extremes},
-    {"max", extreme},
-    {"min", extreme},
-    {"median", middle},
-    {"nanmedian", middle},
-    {"argmax", place},
-    {"argmin", place},
-    {"all", logical},
-    {"any", logical},
-    {"std", spread},
-    {"var", spread},
-    {"std_mean", spread_and_mean},
-    {"var_mean", spread_and_mean},
+    {"amax amin", extremes},
+    {"max min", extreme},
+    {"median nanmedian", middle},
+    {"argmax argmin", place},
+    {"all any", logical},
+    {"std var", spread},
+    {"std_mean var_mean", spread_and_mean},
     {"logsumexp", log_sum},
-    {"norm", norm},
-    {"linalg_vector_norm", norm},
+    {"norm linalg_vector_norm", norm},
     {"frobenius_norm", matrix_norm},
     {"count_nonzero", count},
-    {"cumsum", along},
-    {"cumprod", along},
-    {"softmax", softmax, gives_contiguous, cost::each_output<5>},
+    {"cumsum cumprod", along},
+    {"softmax log_softmax", softmax, gives_contiguous, cost::each_output<5>},
     {"_softmax", softmax, {}, cost::each_output<5>},
-    {"log_softmax", softmax, gives_contiguous, cost::each_output<5>},
-    {"_log_softmax", softmax},
-    {"logcumsumexp", softmax},
-    {"cummax", extremes_along},
-    {"cummin", extremes_along},
-    {"sort", extremes_along},
+    {"_log_softmax logcumsumexp", softmax},
+    {"cummax cummin sort", extremes_along},
     {"argsort", argsort},
     {"topk", topk},
     {"kthvalue", kth_value},

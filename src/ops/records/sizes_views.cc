@@ -56,9 +56,10 @@ void give_view(SizeCall& c, const TensorType& self, Sizes sizes, bool copies) {
     ViewStrides view = view_strides(c, self, made.sizes);
     const bool is_none = !view.strides && view.is_decided;
     c.require(copies || !is_none, "strides of which a view can be made");
-    if (!copies && !view.strides) SizeCall::give_up("sizes decide whether a view can be made of its strides");
+    if (!copies && !view.strides) c.leave_unsaid("whether its strides can be viewed so");
     made.strides = is_none ? contiguous_strides(made.sizes) : std::move(view.strides);
   }
+  if (!self.strides && !copies) c.leave_unsaid("whether its strides, which are not known, can be viewed so");
   c.give(AbstractValue(std::move(made)));
 }
 
@@ -281,7 +282,7 @@ void as_strided(SizeCall& c) {
     last = last + (sizes[i] - 1) * strides[i];
   }
   // A storage may hold more than its tensor.
-  if (c.answer({SizeRelation::less, last, c.self().numel()}) == Answer::no) SizeCall::give_up("beyond its elements");
+  if (c.answer({SizeRelation::less, last, c.self().numel()}) != Answer::yes) SizeCall::give_up("beyond its elements");
   c.give(AbstractValue(like(c.self(), std::move(sizes), std::move(strides))));
 }
 
@@ -310,21 +311,18 @@ constexpr OperatorRecord kRows[] = {
     {"squeeze", squeeze, keeps_type | views_all, nullptr, &no_op::keeps_shape},
     {"unsqueeze", unsqueeze, keeps_type | views_all},
     {"transpose", transpose, keeps_type, nullptr, &no_op::swaps_nothing},
-    {"swapaxes", transpose},
-    {"swapdims", transpose},
+    {"swapaxes swapdims", transpose},
     {"t", t, keeps_type},
     {"numpy_T", t},
     {"permute", permute, keeps_type, nullptr, &no_op::keeps_order},
-    {"movedim", movedim},
-    {"moveaxis", movedim},
+    {"movedim moveaxis", movedim},
     {"expand", expand, keeps_type, nullptr, &no_op::keeps_shape},
     {"broadcast_to", expand},
     {"expand_as", expand_as},
     {"diagonal", diagonal},
     {"unfold", unfold},
     {"as_strided", as_strided},
-    {"alias", alias, keeps_type | views_all},
-    {"detach", alias, keeps_type | views_all},
+    {"alias detach", alias, keeps_type | views_all},
     {"lift_fresh", alias},
     {"contiguous", contiguous, keeps_type | gives_contiguous, cost::each_output<0>, &no_op::already_contiguous},
     {"lift_fresh_copy", contiguous},

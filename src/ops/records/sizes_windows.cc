@@ -125,6 +125,7 @@ void convolution(SizeCall& c) {
     if (words->as_string() == "valid") return convolve(c, Sizes(window_rank(c), 0));
     const Convolution conv = read(c);
     require_images(c, conv);
+    for (std::size_t i = 0; i < conv.count; ++i) c.require_at_least(conv.size(i), 1);
     c.require(words->as_string() == "same", "a padding of 'same' or 'valid'");
     for (const SizeExpr& each : conv.stride) c.require_equal(each, 1);
     c.require_equal(conv.channels(), conv.weight.sizes[1] * conv.groups);
@@ -235,40 +236,27 @@ void im2col(SizeCall& c) {
 using enum OperatorFlag;
 
 constexpr OperatorRecord kRows[] = {
-    {"conv1d", convolution, {}, cost::convolution},
-    {"conv2d", convolution, {}, cost::convolution},
-    {"conv3d", convolution, {}, cost::convolution},
-    {"conv_transpose1d", transposed_convolution, {}, cost::convolution},
-    {"conv_transpose2d", transposed_convolution, {}, cost::convolution},
-    {"conv_transpose3d", transposed_convolution, {}, cost::convolution},
-    {"convolution", any_convolution, {}, cost::convolution},
-    {"_convolution", any_convolution, {}, cost::convolution},
-    {"prepacked::conv2d_clamp_prepack", packed},
-    {"prepacked::conv2d_transpose_clamp_prepack", packed},
-    {"prepacked::linear_clamp_prepack", packed},
-    {"mkldnn_prepacked::conv2d_prepack", packed},
-    {"prepacked::conv2d_clamp_run", run_packed},
-    {"prepacked::conv2d_transpose_clamp_run", run_packed},
+    {"conv1d conv2d conv3d", convolution, {}, cost::convolution},
+    {"conv_transpose1d conv_transpose2d conv_transpose3d", transposed_convolution, {}, cost::convolution},
+    {"convolution _convolution", any_convolution, {}, cost::convolution},
+    {"prepacked::conv2d_clamp_prepack prepacked::conv2d_transpose_clamp_prepack prepacked::linear_clamp_prepack "
+     "mkldnn_prepacked::conv2d_prepack",
+     packed},
+    {"prepacked::conv2d_clamp_run prepacked::conv2d_transpose_clamp_run", run_packed},
     {"prepacked::linear_clamp_run", run_packed, gives_contiguous},
     {"mkldnn_prepacked::conv2d_run", run_packed, differs_by_strides},
-    {"max_pool1d", pool<true>, {}, cost::pooling},
+    {"max_pool1d max_pool3d max_pool2d_with_indices", pool<true>, {}, cost::pooling},
     {"max_pool2d", pool<true>, keeps_type | keeps_channels_last, cost::pooling},
-    {"max_pool3d", pool<true>, {}, cost::pooling},
     {"fxgraph::max_pool2d", pool<true>, keeps_channels_last, cost::pooling},
-    {"max_pool1d_with_indices", pool<true>},
-    {"max_pool2d_with_indices", pool<true>, {}, cost::pooling},
-    {"max_pool3d_with_indices", pool<true>},
-    {"avg_pool1d", pool<false>, {}, cost::pooling},
+    {"max_pool1d_with_indices max_pool3d_with_indices", pool<true>},
+    {"avg_pool1d avg_pool3d", pool<false>, {}, cost::pooling},
     {"avg_pool2d", pool<false>, keeps_type | keeps_channels_last, cost::pooling},
-    {"avg_pool3d", pool<false>, {}, cost::pooling},
-    {"adaptive_avg_pool1d", adaptive_pool, {}, cost::each_input<1>},
+    {"adaptive_avg_pool1d adaptive_avg_pool3d _adaptive_avg_pool2d adaptive_max_pool2d",
+     adaptive_pool,
+     {},
+     cost::each_input<1>},
     {"adaptive_avg_pool2d", adaptive_pool, keeps_type | keeps_channels_last, cost::each_input<1>},
-    {"adaptive_avg_pool3d", adaptive_pool, {}, cost::each_input<1>},
-    {"_adaptive_avg_pool2d", adaptive_pool, {}, cost::each_input<1>},
-    {"_adaptive_avg_pool3d", adaptive_pool},
-    {"adaptive_max_pool1d", adaptive_pool},
-    {"adaptive_max_pool2d", adaptive_pool, {}, cost::each_input<1>},
-    {"adaptive_max_pool3d", adaptive_pool},
+    {"_adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool3d", adaptive_pool},
     {"im2col", im2col},
 };
 
