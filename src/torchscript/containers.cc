@@ -116,7 +116,7 @@ void Importer::tuple_index(const JitNode& node, Frame& frame) {
   const Values in = inputs_of(node, frame);
   if (!in[0].is_tuple()) return emit_item(node, frame, in[0], in[1]);
   const auto at = index_in(in[0], in[1], node, frame);
-  if (!at) refuse(node, frame, "a tuple is indexed by a number known only while running");
+  if (!at) refuse(node, frame, "a tuple is indexed by a number known only while running; " + cure());
   set(node, frame, in[0].elements->values[*at]);
 }
 
@@ -157,7 +157,7 @@ Elements& Importer::writable(const AbstractValue& container, const JitNode& node
 // A key that hangs on the inputs becomes what it is at the examples.
 AbstractValue* Importer::find_key(AbstractValue& dict, AbstractValue& key, const JitNode& node, Frame& frame) {
   const std::optional<c10::IValue> known = decide(node, frame, key);
-  if (!known) refuse(node, frame, "a dict is indexed by a key known only while running");
+  if (!known) refuse(node, frame, "a dict is indexed by a key known only while running; " + cure());
   if (!key.is_constant()) key = AbstractValue::of_constant(*known);
   Values& all = dict.elements->values;
   for (std::size_t i = 0; i + 1 < all.size(); i += 2) {
@@ -193,7 +193,7 @@ void Importer::set_item(const JitNode& node, Frame& frame) {
     }
   } else if (in[0].is_list()) {
     const auto at = index_in(in[0], in[1], node, frame);
-    if (!at) refuse(node, frame, "a list is written at an index known only while running");
+    if (!at) refuse(node, frame, "a list is written at an index known only while running; " + cure());
     writable(in[0], node, frame).values[*at] = in[2];
   } else {
     return emit(node, frame);
@@ -247,7 +247,7 @@ void Importer::pop(const JitNode& node, Frame& frame) {
     return emit(node, frame);
   }
   const auto at = index_in(in[0], in.size() > 1 ? in[1] : AbstractValue::of_constant(std::int64_t{-1}), node, frame);
-  if (!at) refuse(node, frame, "list.pop at an index known only while running");
+  if (!at) refuse(node, frame, "list.pop at an index known only while running; " + cure());
   Values& all = writable(in[0], node, frame).values;
   set(node, frame, all[*at]);
   all.erase(all.begin() + static_cast<std::ptrdiff_t>(*at));
@@ -388,7 +388,7 @@ void Importer::dict_delete(const JitNode& node, Frame& frame) {
     all.erase(all.begin() + at - 1, all.begin() + at + 1);
   } else {
     const auto at = index_in(in[0], in[1], node, frame);
-    if (!at) refuse(node, frame, "a list element is deleted at an index known only while running");
+    if (!at) refuse(node, frame, "a list element is deleted at an index known only while running; " + cure());
     all.erase(all.begin() + static_cast<std::ptrdiff_t>(*at));
   }
 }

@@ -54,6 +54,30 @@ TEST(Assertions, AreReadAsTheyAreWritten) {
   EXPECT_GT(compared, 3000);
 }
 
+TEST(Assertions, SayOneAnswerOfOneValue) {
+  Program program;
+  Graph& graph = program.graph;
+  Node &a = *program.numbers["a"], &b = *program.numbers["b"];
+  const auto answer = [&](Node& holds) {
+    return asserted_answer(graph.call_function("torch._assert", {holds, "said"}));
+  };
+  const auto equal = answer(graph.call_function("aten::eq.int_list", {a, Argument::list({1, 2})}));
+  ASSERT_TRUE(equal);
+  EXPECT_EQ(equal->value, &a);
+  EXPECT_EQ(equal->answer, Argument::list({1, 2}));
+  const auto turned = answer(graph.call_function("operator.eq", {3, a}));
+  ASSERT_TRUE(turned);
+  EXPECT_EQ(turned->answer, Argument(3));
+  const auto negated = answer(graph.call_function("aten::__not__", {a}));
+  ASSERT_TRUE(negated);
+  EXPECT_EQ(negated->value, &a);
+  EXPECT_EQ(negated->answer, Argument(false));
+  EXPECT_FALSE(answer(graph.call_function("operator.ne", {a, 3})));
+  const auto itself = answer(graph.call_function("operator.eq", {a, b}));
+  ASSERT_TRUE(itself);
+  EXPECT_EQ(itself->answer, Argument(true));
+}
+
 TEST(Assertions, AreOfOtherThingsThanNumbers) {
   Program program;
   Node& a = *program.numbers["a"];

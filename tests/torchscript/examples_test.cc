@@ -106,6 +106,30 @@ const Case kCases[] = {
      {dict_of({{"a", kA}, {"b", kB}})},
      {{dict_of({{"b", kA}, {"a", kB}})}},
      {}},
+    {"keys_that_are_made",
+     "def forward(self, d: Dict[str, Tensor]):\n  out: Dict[str, Tensor] = {}\n  for k, v in d.items():\n    "
+     "out[k + \"_\" + str(v.size(0))] = v * 2\n  return out[\"a_2\"] + out[\"b_2\"]\n",
+     {dict_of({{"a", kA}, {"b", kB}})},
+     {{dict_of({{"a", kB}, {"b", kA}})}},
+     {{dict_of({{"a", kA}, {"c", kB}})}, {dict_of({{"a", kA}, {"b", torch::ones({3, 3})}})}}},
+    {"sorted_in_place",
+     "def forward(self, x):\n  sizes = [x.size(0), x.size(1), x.size(2)]\n  sizes.sort(reverse=True)\n  return "
+     "x.reshape(sizes[0], -1) * sizes[2]\n",
+     {ones({2, 3, 4})},
+     {{ones({5, 3, 4})}, {ones({2, 2, 2})}, {ones({1, 7, 3})}},
+     {}},
+    {"sorted_words",
+     "def forward(self, x):\n  words = [\"b\", \"c\", \"a\"]\n  words.sort()\n  numbers = {\"a\": 1, \"b\": 2}\n  "
+     "return "
+     "x * numbers[words[0]] + numbers[words[1]]\n",
+     {ones({2, 3})},
+     {{ones({5, 1})}},
+     {}},
+    {"written_at_an_index",
+     "def forward(self, x):\n  parts = [x, x + 1]\n  parts[x.size(0) % 2] = x * 3\n  return parts[0] - parts[1]\n",
+     {ones({2, 3})},
+     {{ones({4, 1})}},
+     {{ones({3, 3})}}},
     {"interpolated",
      "def forward(self, x):\n  h = int(float(x.size(2)) * 1.5)\n  if h % 2 == 0:\n    h = h + 1\n  return "
      "torch.upsample_nearest2d(x, [h, x.size(3)])\n",
@@ -141,7 +165,7 @@ TEST_P(AtExamples, TheGraphIsTheFileOrRefuses) {
   const torch::NoGradGuard no_grad;
   const torch::jit::Module module = module_of(each.code);
   EXPECT_THAT(testing::one_line_error_of([&] { from_torchscript(module); }),
-              ::testing::AnyOf(HasSubstr("give examples: LoadOptions::examples, or --input"), ::testing::IsEmpty()));
+              ::testing::AnyOf(HasSubstr("give examples: LoadOptions::examples, or --input"), "no error"));
   const auto gm = from_torchscript(module, {.examples = each.example});
   gm->graph().lint();
   EXPECT_TRUE(module.attr("table").toTensor().equal(torch::arange(6, torch::kFloat))) << "reading wrote to the file's";
@@ -348,6 +372,20 @@ TEST(AtExamplesOnly, KeysAndWordsInContainersAreNoData) {
   EXPECT_FALSE(testing::one_line_error_of([&] {
                  gm->run({dict, c10::ivalue::Tuple::create({ones({2}), "once"})});
                }).empty());
+}
+
+TEST(AtExamplesOnly, WhatIsKnownIsNoPartOfACondition) {
+  const auto read = [](const std::string& condition, Inputs example) {
+    return from_torchscript(
+               module_of("def forward(self, x, how: str):\n  if " + condition + ":\n    x = x + 1\n  return x\n"),
+               {.examples = std::move(example)})
+        ->contract()
+        .str();
+  };
+  EXPECT_EQ(read("x.dim() == 2 or 3 < 2", {ones({2, 3}), "sum"}), "x must be of 2 dimensions\n");
+  EXPECT_EQ(read("x.dim() != 2 and 3 < 2", {ones({2, 3}), "sum"}), "");
+  EXPECT_EQ(read("not x.size(0) > 5", {ones({2, 3}), "sum"}), "x[0] must be at most 5\n");
+  EXPECT_EQ(read("how == \"mean\"", {ones({2, 3}), "sum"}), "how must not be 'mean'\n");
 }
 
 TEST(AtExamplesOnly, ConditionsAreSaidInWords) {
