@@ -132,6 +132,7 @@ class SymbolicShapes::Pass {
       arguments.push_back(argument ? value_of(*argument) : AbstractValue::literal(Argument()));
     }
     if (arguments.empty()) return {};
+    if (AbstractValue part = part_of_list(packet, arguments); part.is_known()) return part;
     // One element of what is asked for a tensor.
     const bool of_dim = (packet == "aten::size" || packet == "aten::stride" || packet == "aten::sym_size") &&
                         arguments.size() == 2 && arguments[0].tensor() && arguments[1].number();
@@ -158,6 +159,27 @@ class SymbolicShapes::Pass {
     if (!made.unsaid.empty()) shapes_.unsaid_.push_back({caller_ ? caller_ : &node, std::move(made.unsaid)});
     for (AbstractValue& result : made.results) result = named_where_deep(std::move(result));
     return made.results.size() == 1 ? std::move(made.results[0]) : AbstractValue(List(std::move(made.results)));
+  }
+
+  /// `list[1:]`, `list + list`
+  static AbstractValue part_of_list(std::string_view packet, const List& arguments) {
+    const List* list = arguments[0].list();
+    if (list && packet == "aten::add" && arguments[1].list()) {
+      List both = *list;
+      both.insert(both.end(), arguments[1].list()->begin(), arguments[1].list()->end());
+      return both;
+    }
+    if (!list || packet != "aten::slice" || arguments.size() != 4) return {};
+    const auto count = static_cast<std::int64_t>(list->size());
+    const auto at = [&](const AbstractValue& value, std::int64_t otherwise) -> std::optional<std::int64_t> {
+      if (value.is_none()) return otherwise;
+      if (!value.number() || !value.number()->is_integer()) return std::nullopt;
+      const std::int64_t place = value.number()->value();
+      return std::clamp<std::int64_t>(place < 0 ? place + count : place, 0, count);
+    };
+    const std::optional<std::int64_t> begin = at(arguments[1], 0), end = at(arguments[2], count);
+    if (!begin || !end || !arguments[3].number() || *arguments[3].number() != SizeExpr(1)) return {};
+    return List(list->begin() + *begin, list->begin() + std::max(*begin, *end));
   }
 
   /// True when what is written in place has the form that it had.
@@ -203,14 +225,19 @@ class SymbolicShapes::Pass {
 
   AbstractValue called(const Node& node) {
     const std::string path = path_of(node);
-    const auto body = sources_.modules.body ? sources_.modules.body(path) : nullptr;
-    if (!body || !node.kwargs().empty()) {
+    const auto own = sources_.modules.body && node.kwargs().empty() ? sources_.modules.body(path) : nullptr;
+    const auto body = own ? own : operators_of(node);
+    if (!body) {
       if (effects_of(node, sources_.modules).restructures) forget_tensors();
       shapes_.unknown_.push_back({caller_ ? caller_ : &node, "what the module " + path + " computes is not known"});
       return {};
     }
     List inputs;
-    for (const Argument& argument : node.args()) inputs.push_back(value_of(argument));
+    if (own) {
+      for (const Argument& argument : node.args()) inputs.push_back(value_of(argument));
+    } else {
+      for (const Node* input : node.all_input_nodes()) inputs.push_back(values_[*input]);
+    }
     NodeMap<AbstractValue> values(*body);
     Pass pass(shapes_, fresh_, *body, values, sources_, path + ".", caller_ ? caller_ : &node);
     AbstractValue made = pass.run(inputs);
@@ -218,13 +245,22 @@ class SymbolicShapes::Pass {
     return made;
   }
 
+  /// What a module without a graph computes: its nodes' inputs are placeholders.
+  std::shared_ptr<const Graph> operators_of(const Node& call) const {
+    const ModuleInfo& modules = sources_.modules;
+    if (prefix_.empty()) return modules.operators ? modules.operators(call) : nullptr;
+    const ModuleInfo below = modules.below ? modules.below(prefix_.substr(0, prefix_.size() - 1)) : ModuleInfo();
+    return below.operators ? below.operators(call) : nullptr;
+  }
+
   void assume(const Node& assertion) {
     if (assertion.args().empty() || !assertion.arg(0).is_node()) return;
     const SizeExpr* holds = values_[assertion.arg(0).node()].number();
     if (!holds) return;
     const SizeCondition condition = condition_of(*holds);
-    if (shapes_.facts_.holds(condition) == Answer::yes) return;
-    shapes_.conditions_.push_back({caller_ ? caller_ : &assertion, condition});
+    const bool follows = shapes_.facts_.holds(condition) == Answer::yes;
+    (follows ? shapes_.implied_ : shapes_.conditions_).push_back({caller_ ? caller_ : &assertion, condition});
+    if (follows) return;
     shapes_.facts_.assume(condition);
   }
 

@@ -91,6 +91,8 @@ class SymbolicShapes {
 
   const std::vector<Asked>& conditions() const { return conditions_; }  ///< each once, in the order of the graph
   const std::vector<Unknown>& unknown() const { return unknown_; }      ///< in the order of the graph
+  /// Assertions that follow from what is asked before them.
+  const std::vector<Asked>& implied() const { return implied_; }
   /// Calls that ask more than conditions() say: views of strides that are not known.
   const std::vector<Unknown>& unsaid() const { return unsaid_; }
   /// Calls of which ShapeSources::other said more than their rows.
@@ -102,7 +104,7 @@ class SymbolicShapes {
   class Pass;
 
   NodeMap<AbstractValue> values_;
-  std::vector<Asked> conditions_;
+  std::vector<Asked> conditions_, implied_;
   std::vector<Unknown> unknown_, unsaid_;
   std::vector<const Node*> said_by_others_;
   SizeFacts facts_;

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include <fxgraph/symbolic/product_bounds.h>
 #include <fxgraph/symbolic/relations.h>
 
 namespace fx {
@@ -219,6 +220,7 @@ SizeRange SizeFacts::range(const SizeExpr& expr) const {
   if (row == std::end(kBounds) || expr.operands().empty() || expr.is_real()) return {};
   SizeRange result = range(expr.operands()[0]);
   for (std::size_t i = 1; i < expr.operands().size(); ++i) result = row->of(result, range(expr.operands()[i]));
+  if (!result.min && internal::has_products(expr)) result.min = internal::least_of_products(*this, expr);
   return result;
 }
 

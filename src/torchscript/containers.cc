@@ -1,4 +1,4 @@
-// Lists, tuples and dicts whose elements are known one by one. Those that only exist while running (the result of
+// Lists and tuples whose elements are known one by one. Those that only exist while running (the result of
 // chunk) are nodes: their elements are taken with operator.getitem.
 #include <algorithm>
 
@@ -31,20 +31,6 @@ void Importer::make_list(const JitNode& node, Frame& frame) {
 
 void Importer::make_tuple(const JitNode& node, Frame& frame) {
   set(node, frame, AbstractValue::of_elements(Kind::tuple, inputs_of(node, frame), node.output()->type()));
-}
-
-void Importer::make_dict(const JitNode& node, Frame& frame) {
-  Values in = inputs_of(node, frame);
-  AbstractValue dict = AbstractValue::of_elements(Kind::dict, {}, node.output()->type());
-  for (std::size_t i = 0; i + 1 < in.size(); i += 2) {
-    if (AbstractValue* present = find_key(dict, in[i], node, frame)) {
-      *present = in[i + 1];
-    } else {
-      dict.elements->values.push_back(in[i]);
-      dict.elements->values.push_back(in[i + 1]);
-    }
-  }
-  set(node, frame, std::move(dict));
 }
 
 void Importer::unpack(const JitNode& node, Frame& frame) {
@@ -154,18 +140,6 @@ Elements& Importer::writable(const AbstractValue& container, const JitNode& node
   return *container.elements;
 }
 
-// A key that hangs on the inputs becomes what it is at the examples.
-AbstractValue* Importer::find_key(AbstractValue& dict, AbstractValue& key, const JitNode& node, Frame& frame) {
-  const std::optional<c10::IValue> known = decide(node, frame, key);
-  if (!known) refuse(node, frame, "a dict is indexed by a key known only while running; " + cure());
-  if (!key.is_constant()) key = AbstractValue::of_constant(*known);
-  Values& all = dict.elements->values;
-  for (std::size_t i = 0; i + 1 < all.size(); i += 2) {
-    if (is_same(all[i], key)) return &all[i + 1];
-  }
-  return nullptr;
-}
-
 void Importer::get_item(const JitNode& node, Frame& frame) {
   Values in = inputs_of(node, frame);
   if (in[0].is_dict()) {
@@ -199,20 +173,6 @@ void Importer::set_item(const JitNode& node, Frame& frame) {
     return emit(node, frame);
   }
   if (!node.outputs().empty()) set(node, frame, in[0]);
-}
-
-void Importer::dict_update(const JitNode& node, Frame& frame) {
-  Values in = inputs_of(node, frame);
-  if (!in[0].is_dict() || !in[1].is_dict()) return emit(node, frame);
-  Elements& elements = writable(in[0], node, frame);
-  Values added = in[1].elements->values;
-  for (std::size_t i = 0; i + 1 < added.size(); i += 2) {
-    if (AbstractValue* present = find_key(in[0], added[i], node, frame)) {
-      *present = added[i + 1];
-    } else {
-      elements.values.insert(elements.values.end(), {added[i], added[i + 1]});
-    }
-  }
 }
 
 void Importer::append(const JitNode& node, Frame& frame) {
@@ -340,57 +300,6 @@ void Importer::contains(const JitNode& node, Frame& frame) {
     return set(node, frame, AbstractValue::of_constant(find_key(in[0], in[1], node, frame) != nullptr));
   }
   if (!fold(node, frame)) emit(node, frame);
-}
-
-void Importer::dict_keys(const JitNode& node, Frame& frame) {
-  const AbstractValue dict = value_of(node.inputs()[0], frame);
-  if (!dict.is_dict()) return emit(node, frame);
-  Values keys;
-  for (std::size_t i = 0; i < dict.elements->values.size(); i += 2) keys.push_back(dict.elements->values[i]);
-  set(node, frame, AbstractValue::of_elements(Kind::list, std::move(keys), node.output()->type()));
-}
-
-void Importer::dict_values(const JitNode& node, Frame& frame) {
-  const AbstractValue dict = value_of(node.inputs()[0], frame);
-  if (!dict.is_dict()) return emit(node, frame);
-  Values values;
-  for (std::size_t i = 1; i < dict.elements->values.size(); i += 2) values.push_back(dict.elements->values[i]);
-  set(node, frame, AbstractValue::of_elements(Kind::list, std::move(values), node.output()->type()));
-}
-
-void Importer::dict_items(const JitNode& node, Frame& frame) {
-  const AbstractValue dict = value_of(node.inputs()[0], frame);
-  if (!dict.is_dict()) return emit(node, frame);
-  const c10::TypePtr pair_type = node.output()->type()->containedTypes().at(0);
-  Values items;
-  const Values& all = dict.elements->values;
-  for (std::size_t i = 0; i + 1 < all.size(); i += 2) {
-    items.push_back(AbstractValue::of_elements(Kind::tuple, {all[i], all[i + 1]}, pair_type));
-  }
-  set(node, frame, AbstractValue::of_elements(Kind::list, std::move(items), node.output()->type()));
-}
-
-void Importer::dict_get(const JitNode& node, Frame& frame) {
-  Values in = inputs_of(node, frame);
-  if (!in[0].is_dict()) return emit(node, frame);
-  if (const AbstractValue* found = find_key(in[0], in[1], node, frame)) return set(node, frame, *found);
-  set(node, frame, in.size() > 2 ? in[2] : AbstractValue::of_constant(c10::IValue()));
-}
-
-void Importer::dict_delete(const JitNode& node, Frame& frame) {
-  Values in = inputs_of(node, frame);
-  if (!in[0].is_container()) return emit(node, frame);
-  Values& all = writable(in[0], node, frame).values;
-  if (in[0].is_dict()) {
-    const AbstractValue* found = find_key(in[0], in[1], node, frame);
-    if (!found) refuse(node, frame, "a dict has no such key");
-    const auto at = found - all.data();
-    all.erase(all.begin() + at - 1, all.begin() + at + 1);
-  } else {
-    const auto at = index_in(in[0], in[1], node, frame);
-    if (!at) refuse(node, frame, "a list element is deleted at an index known only while running; " + cure());
-    all.erase(all.begin() + static_cast<std::ptrdiff_t>(*at));
-  }
 }
 
 }  // namespace fx::torchscript

@@ -1,6 +1,6 @@
 #include <fxgraph/torchscript/import.h>
 
-#include <ATen/Context.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cctype>
@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include <fxgraph/contract/contract.h>
+#include <fxgraph/contract/restated.h>
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/module/module_info.h>
@@ -15,6 +16,7 @@
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/stored_values.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/file_mode.h>
 #include <fxgraph/torchscript/importer.h>
@@ -105,6 +107,18 @@ void fix_mode(GraphModule& made, const torch::jit::Module& source, bool read_tra
   }
 }
 
+/// What was decided by sizes inside of the program is asserted of those of its inputs, each condition once.
+void say_in_inputs(GraphModule& module, const std::vector<c10::IValue>& examples) {
+  std::vector<AbstractValue> inputs;
+  for (const c10::IValue& example : examples) {
+    const bool is_known = example.isTensor() && at::isFloatingType(example.toTensor().scalar_type()) &&
+                          example.toTensor().layout() == at::kStrided;
+    inputs.push_back(is_known ? AbstractValue(tensor_type(tensor_infos(example.toTensor()).front())) : AbstractValue());
+  }
+  restate_assertions(module.graph(), std::move(inputs), shape_sources(module));
+  drop_implied_assertions(module.graph());
+}
+
 }  // namespace
 
 bool is_torch_nn_leaf(const std::string& qualified_name) {
@@ -132,7 +146,7 @@ std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, 
   }
   for (const auto& [path, object] : importer.objects)
     made->add_submodule(path, std::make_shared<ObjectAttribute>(object));
-  if (!options.examples.empty()) drop_implied_assertions(made->graph());
+  if (!options.examples.empty()) say_in_inputs(*made, options.examples);
   eliminate_dead_code(*made);
   made->delete_all_unused_submodules();
   made->delete_all_unused_attributes();  // constants of the program

@@ -292,6 +292,7 @@ const std::unordered_map<std::string, Importer::Handler>& Importer::handlers() {
       {"aten::clear", &Importer::clear},
       {"aten::reverse", &Importer::reverse},
       {"aten::sort", &Importer::sort},
+      {"aten::dict", &Importer::new_dict},
       {"aten::copy", &Importer::copy_list},
       {"aten::list", &Importer::copy_list},
       {"aten::slice", &Importer::slice},

@@ -163,6 +163,7 @@ class Importer {
   void clear(const JitNode& node, Frame& frame);
   void reverse(const JitNode& node, Frame& frame);
   void sort(const JitNode& node, Frame& frame);
+  void new_dict(const JitNode& node, Frame& frame);
   void copy_list(const JitNode& node, Frame& frame);
   void slice(const JitNode& node, Frame& frame);
   void concatenate(const JitNode& node, Frame& frame);

@@ -194,24 +194,6 @@ TEST(AtExamplesOnly, WhatHangsOnElementsIsRefusedByName) {
       HasSubstr("control flow that hangs on the elements of a tensor cannot become a graph: `if bool(x.sum() > 0):`"));
 }
 
-TEST(AtExamplesOnly, EachConditionIsAssertedOnce) {
-  const torch::jit::Module module = module_of(
-      "def forward(self, x):\n  if x.size(0) > 2:\n    x = x + 1\n  y = x * 2\n  if x.size(0) > 2:\n    y = y + 1\n"
-      "  return y\n");
-  const auto gm = from_torchscript(module, {.examples = {ones({3, 2})}});
-  EXPECT_EQ(gm->graph().count(Op::call_function, "torch._assert"), 2u) << "x is another value in the second";
-  const auto twice = from_torchscript(module_of("def forward(self, x):\n  y = x\n  if x.size(0) > 2:\n    y = x + 1\n  "
-                                                "if x.size(0) > 2:\n    y = y + 1\n  return "
-                                                "y\n"),
-                                      {.examples = {ones({3, 2})}});
-  EXPECT_EQ(twice->graph().count(Op::call_function, "torch._assert"), 1u);
-  const auto steps = module_of(
-      "def forward(self, x):\n  y = x\n  if x.size(1) % 16 == 0:\n    y = y + 1\n  if x.size(1) % "
-      "8 == 0:\n    y = y * 2\n  return y\n");
-  const auto implied = from_torchscript(steps, {.examples = {ones({5, 32})}});
-  EXPECT_EQ(implied->contract().str(), "x[1] must be a multiple of 16\n");
-}
-
 TEST(AtExamplesOnly, WhatACallSetsBeforeItReadsItIsItsOwn) {
   const auto with_cache = [](const std::string& code) {
     torch::jit::Module module(c10::QualifiedName("__torch__.mine.Cached"),
@@ -372,33 +354,6 @@ TEST(AtExamplesOnly, KeysAndWordsInContainersAreNoData) {
   EXPECT_FALSE(testing::one_line_error_of([&] {
                  gm->run({dict, c10::ivalue::Tuple::create({ones({2}), "once"})});
                }).empty());
-}
-
-TEST(AtExamplesOnly, WhatIsKnownIsNoPartOfACondition) {
-  const auto read = [](const std::string& condition, Inputs example) {
-    return from_torchscript(
-               module_of("def forward(self, x, how: str):\n  if " + condition + ":\n    x = x + 1\n  return x\n"),
-               {.examples = std::move(example)})
-        ->contract()
-        .str();
-  };
-  EXPECT_EQ(read("x.dim() == 2 or 3 < 2", {ones({2, 3}), "sum"}), "x must be of 2 dimensions\n");
-  EXPECT_EQ(read("x.dim() != 2 and 3 < 2", {ones({2, 3}), "sum"}), "");
-  EXPECT_EQ(read("not x.size(0) > 5", {ones({2, 3}), "sum"}), "x[0] must be at most 5\n");
-  EXPECT_EQ(read("how == \"mean\"", {ones({2, 3}), "sum"}), "how must not be 'mean'\n");
-}
-
-TEST(AtExamplesOnly, ConditionsAreSaidInWords) {
-  const auto gm = from_torchscript(
-      module_of("def forward(self, x):\n  n = 8 - x.size(0) % 8\n  if n != 8:\n    x = torch.cat([x, x[0:n]])\n"
-                "  if x.dim() == 2:\n    x = x + 1\n  return x\n"),
-      {.examples = {ones({16, 3})}});
-  EXPECT_THAT(testing::one_line_error_of([&] {
-                gm->forward(torch::ones({9, 3}));
-              }),
-              HasSubstr("inputs at which (8 - (x.size(0) % 8)) == 8: `if n != 8:"));
-  EXPECT_THAT(testing::one_line_error_of([&] { gm->forward(torch::ones({8})); }),
-              HasSubstr("inputs at which x.dim() == 2: `if x.dim() == 2:"));
 }
 
 TEST(AtExamplesOnly, LazyExamplesAreAskedForWhereTheyAreNeeded) {

@@ -302,6 +302,20 @@ SizeExpr FreshSymbols::next(SizeFacts& facts, SizeRange range) {
 
 bool has_size_row(const OperatorSchema& schema) { return internal::size_record(schema.target) != nullptr; }
 
+/// What is written keeps its form, whatever it is written with.
+static void keep_written(const OperatorSchema& schema, std::span<const AbstractValue> arguments, InferredCall& made) {
+  if (!schema.traits.pointwise || schema.returns.empty()) return;
+  std::vector<AbstractValue> results;
+  for (std::size_t i = 0; i < schema.returns.size(); ++i) {
+    const std::optional<std::size_t> at = schema.written_argument(i);
+    if (!at || schema.arguments[*at].keyword_only || !arguments[*at].tensor()) return;
+    results.push_back(arguments[*at]);
+  }
+  made.outcome = InferredCall::Outcome::known;
+  made.results = std::move(results);
+  made.unsaid = std::exchange(made.why, {});
+}
+
 InferredCall infer(const OperatorSchema& schema, std::span<const AbstractValue> arguments, SizeFacts& facts,
                    FreshSymbols& fresh) {
   InferredCall made;
@@ -318,6 +332,7 @@ InferredCall infer(const OperatorSchema& schema, std::span<const AbstractValue> 
     made.conditions = call.conditions();
     made.of_rank = undecided.of_rank;
     made.why = schema.target.str() + ": " + undecided.why;
+    keep_written(schema, arguments, made);
     return made;
   } catch (internal::Refused& refused) {
     made.outcome = InferredCall::Outcome::refused;

@@ -119,6 +119,20 @@ void of_number(SizeCall& c) {
   c.give({}, literal->is_bool() ? DType::boolean : DType::float64);
 }
 
+// (numbers, dtype, …): one, or lists of as many
+void tensor_of(SizeCall& c) {
+  Sizes sizes;
+  const AbstractValue* value = &c.arguments()[0];
+  for (; value->list() && !value->list()->empty(); value = &(*value->list())[0])
+    sizes.emplace_back(static_cast<std::int64_t>(value->list()->size()));
+  const Argument* literal = value->literal();
+  const bool is_known = value->number() || (literal && (literal->is_bool() || literal->is_float()));
+  if (!is_known && !value->list()) SizeCall::give_up("a number that is not known");
+  if (value->list()) sizes.emplace_back(0);
+  const DType dtype = value->number() ? DType::int64 : literal && literal->is_bool() ? DType::boolean : DType::float32;
+  c.give(std::move(sizes), c.dtype("dtype", dtype));
+}
+
 constexpr OperatorRecord kRows[] = {
     {"prim::NumToTensor", of_number},
     {"zeros ones empty", filled},
@@ -133,6 +147,7 @@ constexpr OperatorRecord kRows[] = {
     {"eye", eye},
     {"randperm", permutation},
     {"scalar_tensor", scalar},
+    {"tensor", tensor_of},
     {"tril_indices triu_indices", triangle},
 };
 

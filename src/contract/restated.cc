@@ -1,0 +1,124 @@
+#include <fxgraph/contract/restated.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fxgraph/contract/assertions.h>
+#include <fxgraph/contract/contract.h>
+#include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/symbolic/size_solution.h>
+
+namespace fx {
+namespace {
+
+struct NodeOrder {
+  bool operator()(const Node* a, const Node* b) const { return a->id() < b->id(); }
+};
+
+class Restated {
+ public:
+  Restated(Graph& graph, std::vector<AbstractValue> inputs, ShapeSources sources) : graph_(graph) {
+    const std::vector<Node*> placeholders = graph.placeholders();
+    inputs.resize(placeholders.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const TensorType* type = inputs[i].tensor();
+      if (!type) continue;
+      TensorType any{type->dtype};
+      for (std::size_t dim = 0; dim < type->sizes.size(); ++dim) {
+        const std::string name = placeholders[i]->name() + "[" + std::to_string(dim) + "]";
+        sizes_[name] = {placeholders[i], static_cast<std::int64_t>(dim)};
+        any.sizes.push_back(SizeExpr::symbol(name));
+      }
+      any.strides = contiguous_strides(any.sizes);
+      ranks_[placeholders[i]] = any.sizes.size();
+      inputs[i] = std::move(any);
+    }
+    const SymbolicShapes shapes(graph, std::move(inputs), sources);
+    for (const auto& all : {shapes.conditions(), shapes.implied()}) {
+      for (const SymbolicShapes::Asked& asked : all) asked_.emplace(asked.node, asked.condition);
+    }
+    for (Node* assertion : graph.find_nodes(Op::call_function, python::kAssert)) visit(*assertion);
+    assert_ranks();
+  }
+
+  std::size_t changed() const { return changed_; }
+
+ private:
+  void visit(Node& assertion) {
+    const auto asked = asked_.find(&assertion);
+    if (asked == asked_.end() || read_condition(assertion)) return;
+    std::set<Node*, NodeOrder> reached;
+    if (!is_of_tensors(assertion.arg(0).node(), reached)) return;
+    const SizeCondition simple = asked->second.simplified(), condition = solved(simple).value_or(simple);
+    if (SizeFacts().holds(condition) == Answer::yes) {
+      graph_.erase_node(assertion);
+    } else if (!say(assertion, condition)) {
+      return;
+    }
+    ++changed_;
+    read_.insert(reached.begin(), reached.end());
+  }
+
+  bool say(Node& assertion, const SizeCondition& condition) {
+    bool is_of_inputs = AssertionWriter::can_write(condition.left) && AssertionWriter::can_write(condition.right);
+    for (const SizeExpr* side : {&condition.left, &condition.right})
+      side->for_each_symbol([&](const std::string& name) { is_of_inputs = is_of_inputs && sizes_.contains(name); });
+    if (!is_of_inputs) return false;
+    const auto at = graph_.inserting_before(assertion);
+    assertion.update_arg(0, AssertionWriter(graph_).holds(condition, [&](const std::string& symbol) {
+      const auto& [input, dim] = sizes_.at(symbol);
+      return Argument(graph_.call_function("aten::size.int", {*input, dim}));
+    }));
+    return true;
+  }
+
+  /// Whether the tensors that it follows from are all known, and of floats: others may be masks. Adds them.
+  bool is_of_tensors(Node& value, std::set<Node*, NodeOrder>& reached) const {
+    std::vector<Node*> open = {&value};
+    std::set<const Node*> seen = {&value};  // asked only, not gone through
+    while (!open.empty()) {
+      Node& node = *open.back();
+      open.pop_back();
+      if (node.is(Op::placeholder) && !ranks_.contains(&node)) return false;
+      if (node.is(Op::placeholder)) reached.insert(&node);
+      for (Node* input : node.all_input_nodes()) {
+        if (seen.insert(input).second) open.push_back(input);
+      }
+    }
+    return !reached.empty();
+  }
+
+  void assert_ranks() {
+    const std::vector<Condition> conditions = Contract(graph_).conditions();
+    for (Node* input : read_) {
+      const bool is_said = std::ranges::any_of(conditions, [&](const Condition& each) {
+        return each.relation == SizeRelation::equal && each.measures.size() == 1 &&
+               each.measures[0].property == InputProperty::rank && each.measures[0].input == input->name();
+      });
+      if (is_said) continue;
+      const auto rank = static_cast<std::int64_t>(ranks_.at(input));
+      const auto at = graph_.inserting_before(*graph_.placeholders().back()->next());
+      AssertionWriter(graph_).add(SizeRelation::equal, graph_.call_function("aten::dim", {*input}), rank,
+                                  "the program was read for inputs at which " + input->name() + " is of " +
+                                      std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions"));
+    }
+  }
+
+  Graph& graph_;
+  std::map<std::string, std::pair<Node*, std::int64_t>> sizes_;  // by symbol
+  std::map<const Node*, std::size_t> ranks_;                     // asked only, not gone through
+  std::map<const Node*, SizeCondition> asked_;                   // asked only, not gone through
+  std::set<Node*, NodeOrder> read_;
+  std::size_t changed_ = 0;
+};
+
+}  // namespace
+
+std::size_t restate_assertions(Graph& graph, std::vector<AbstractValue> inputs, ShapeSources sources) {
+  return Restated(graph, std::move(inputs), std::move(sources)).changed();
+}
+
+}  // namespace fx
