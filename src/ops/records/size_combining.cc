@@ -7,6 +7,7 @@ namespace fx::internal {
 
 // Each is 1, or what all others are that are not; of two that nothing tells apart neither is assumed.
 SizeExpr SizeCall::broadcast(std::span<const SizeExpr> sizes) {
+  if (std::ranges::all_of(sizes, [&](const SizeExpr& each) { return each == sizes[0]; })) return sizes[0];
   Sizes open;
   for (const SizeExpr& each : sizes) {
     const auto is_same = [&](const SizeExpr& other) {
