@@ -158,13 +158,8 @@ void Importer::get_item(const JitNode& node, Frame& frame) {
 void Importer::set_item(const JitNode& node, Frame& frame) {
   Values in = inputs_of(node, frame);
   if (in[0].is_dict()) {
-    Elements& elements = writable(in[0], node, frame);
-    if (AbstractValue* present = find_key(in[0], in[1], node, frame)) {
-      *present = in[2];
-    } else {
-      elements.values.push_back(in[1]);
-      elements.values.push_back(in[2]);
-    }
+    writable(in[0], node, frame);
+    put(in[0], in[1], in[2], node, frame);
   } else if (in[0].is_list()) {
     const auto at = index_in(in[0], in[1], node, frame);
     if (!at) refuse(node, frame, "a list is written at an index known only while running; " + cure());

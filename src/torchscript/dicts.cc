@@ -1,4 +1,6 @@
 // Dicts whose keys are known one by one: `elements` are keys and values in turn.
+#include <algorithm>
+
 #include <fxgraph/torchscript/importer.h>
 
 namespace fx::torchscript {
@@ -17,12 +19,24 @@ AbstractValue* Importer::find_key(AbstractValue& dict, AbstractValue& key, const
   return nullptr;
 }
 
+void Importer::put(AbstractValue& dict, AbstractValue key, AbstractValue value, const JitNode& node, Frame& frame) {
+  if (AbstractValue* present = find_key(dict, key, node, frame)) {
+    *present = std::move(value);
+  } else {
+    dict.elements->values.insert(dict.elements->values.end(), {std::move(key), std::move(value)});
+  }
+}
+
 // dict() and OrderedDict(), of pairs or of another.
 void Importer::new_dict(const JitNode& node, Frame& frame) {
   const Values in = inputs_of(node, frame);
   AbstractValue dict = AbstractValue::of_elements(Kind::dict, {}, node.output()->type());
+  const auto is_pair = [](const AbstractValue& each) { return each.is_tuple() && each.elements->values.size() == 2; };
   if (!in.empty() && in[0].is_dict()) {
     dict.elements->values = in[0].elements->values;
+  } else if (!in.empty() && in[0].is_list() && std::ranges::all_of(in[0].elements->values, is_pair)) {
+    for (const AbstractValue& pair : in[0].elements->values)
+      put(dict, pair.elements->values[0], pair.elements->values[1], node, frame);
   } else if (!in.empty()) {
     return emit(node, frame);
   }
@@ -32,14 +46,10 @@ void Importer::new_dict(const JitNode& node, Frame& frame) {
 void Importer::dict_update(const JitNode& node, Frame& frame) {
   Values in = inputs_of(node, frame);
   if (!in[0].is_dict() || !in[1].is_dict()) return emit(node, frame);
-  Elements& elements = writable(in[0], node, frame);
+  writable(in[0], node, frame);
   Values added = in[1].elements->values;
   for (std::size_t i = 0; i + 1 < added.size(); i += 2) {
-    if (AbstractValue* present = find_key(in[0], added[i], node, frame)) {
-      *present = added[i + 1];
-    } else {
-      elements.values.insert(elements.values.end(), {added[i], added[i + 1]});
-    }
+    put(in[0], added[i], added[i + 1], node, frame);
   }
 }
 
@@ -98,12 +108,7 @@ void Importer::make_dict(const JitNode& node, Frame& frame) {
   Values in = inputs_of(node, frame);
   AbstractValue dict = AbstractValue::of_elements(Kind::dict, {}, node.output()->type());
   for (std::size_t i = 0; i + 1 < in.size(); i += 2) {
-    if (AbstractValue* present = find_key(dict, in[i], node, frame)) {
-      *present = in[i + 1];
-    } else {
-      dict.elements->values.push_back(in[i]);
-      dict.elements->values.push_back(in[i + 1]);
-    }
+    put(dict, in[i], in[i + 1], node, frame);
   }
   set(node, frame, std::move(dict));
 }

@@ -112,6 +112,12 @@ const Case kCases[] = {
      {dict_of({{"a", kA}, {"b", kB}})},
      {{dict_of({{"a", kB}, {"b", kA}})}},
      {{dict_of({{"a", kA}, {"c", kB}})}, {dict_of({{"a", kA}, {"b", torch::ones({3, 3})}})}}},
+    {"dicts_of_pairs",
+     "def forward(self, x):\n  made = dict(dict([(\"a\", x + 1), (\"b\", x * 2)]))\n  for k, v in made.items():\n"
+     "    if k in [\"b\", \"c\"]:\n      x = x + v\n  return x\n",
+     {ones({2, 3})},
+     {{ones({4})}},
+     {}},
     {"sorted_in_place",
      "def forward(self, x):\n  sizes = [x.size(0), x.size(1), x.size(2)]\n  sizes.sort(reverse=True)\n  return "
      "x.reshape(sizes[0], -1) * sizes[2]\n",
