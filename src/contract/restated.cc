@@ -22,6 +22,8 @@ class Restated {
  public:
   Restated(Graph& graph, std::vector<AbstractValue> inputs, ShapeSources sources) : graph_(graph) {
     const std::vector<Node*> placeholders = graph.placeholders();
+    if (placeholders.empty()) return;
+    begin_ = placeholders.back()->next();
     inputs.resize(placeholders.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const TensorType* type = inputs[i].tensor();
@@ -54,6 +56,7 @@ class Restated {
     if (!is_of_tensors(assertion.arg(0).node(), reached)) return;
     const SizeCondition simple = asked->second.simplified(), condition = solved(simple).value_or(simple);
     if (SizeFacts().holds(condition) == Answer::yes) {
+      if (&assertion == begin_) begin_ = assertion.next();
       graph_.erase_node(assertion);
     } else if (!say(assertion, condition)) {
       return;
@@ -67,11 +70,15 @@ class Restated {
     for (const SizeExpr* side : {&condition.left, &condition.right})
       side->for_each_symbol([&](const std::string& name) { is_of_inputs = is_of_inputs && sizes_.contains(name); });
     if (!is_of_inputs) return false;
-    const auto at = graph_.inserting_before(assertion);
+    // Before the program begins: it may give an input other sizes in place.
+    const auto at = graph_.inserting_before(*begin_);
     assertion.update_arg(0, AssertionWriter(graph_).holds(condition, [&](const std::string& symbol) {
       const auto& [input, dim] = sizes_.at(symbol);
-      return Argument(graph_.call_function("aten::size.int", {*input, dim}));
+      Node*& read = read_sizes_[symbol];
+      if (!read) read = &graph_.call_function("aten::size.int", {*input, dim});
+      return Argument(*read);
     }));
+    if (&assertion != begin_) begin_->prepend(assertion);
     return true;
   }
 
@@ -92,7 +99,9 @@ class Restated {
   }
 
   void assert_ranks() {
+    if (read_.empty()) return;
     const std::vector<Condition> conditions = Contract(graph_).conditions();
+    Node& first = *graph_.placeholders().back()->next();  // a size is there where the rank is right
     for (Node* input : read_) {
       const bool is_said = std::ranges::any_of(conditions, [&](const Condition& each) {
         return each.relation == SizeRelation::equal && each.measures.size() == 1 &&
@@ -100,7 +109,7 @@ class Restated {
       });
       if (is_said) continue;
       const auto rank = static_cast<std::int64_t>(ranks_.at(input));
-      const auto at = graph_.inserting_before(*graph_.placeholders().back()->next());
+      const auto at = graph_.inserting_before(first);
       AssertionWriter(graph_).add(SizeRelation::equal, graph_.call_function("aten::dim", {*input}), rank,
                                   "the program was read for inputs at which " + input->name() + " is of " +
                                       std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions"));
@@ -108,6 +117,8 @@ class Restated {
   }
 
   Graph& graph_;
+  Node* begin_ = nullptr;                                        // behind the inputs
+  std::map<std::string, Node*> read_sizes_;                      // by symbol
   std::map<std::string, std::pair<Node*, std::int64_t>> sizes_;  // by symbol
   std::map<const Node*, std::size_t> ranks_;                     // asked only, not gone through
   std::map<const Node*, SizeCondition> asked_;                   // asked only, not gone through

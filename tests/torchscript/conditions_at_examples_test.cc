@@ -92,6 +92,16 @@ TEST(ConditionsAtExamples, AreOfTheInputs) {
   EXPECT_THAT(testing::one_line_error_of([&] { gm->run({ones({1, 2, 9, 6})}); }), HasSubstr("goes another way"));
 }
 
+TEST(ConditionsAtExamples, AreOfSizesAsTheyWereGiven) {
+  const auto module = module_of(
+      "def forward(self, x):\n  y = x + 1\n  n = y.size(0)\n  x.t_()\n  if n > 4:\n    y = y * 2\n  return y, x\n");
+  const torch::NoGradGuard no_grad;
+  const auto gm = from_torchscript(module, {.examples = {ones({6, 2})}});
+  EXPECT_EQ(gm->contract().str(), "x must be of 2 dimensions\nx[0] must be at least 5\n");
+  EXPECT_EQ(gm->run({ones({5, 3})}).toTupleRef().elements()[1].toTensor().size(0), 3);
+  EXPECT_THAT(testing::one_line_error_of([&] { gm->run({ones({3, 6})}); }), HasSubstr("x[0] must be at least 5"));
+}
+
 TEST(ConditionsAtExamples, StayWhereTheyHangOnData) {
   const auto gm = from_torchscript(
       module_of("def forward(self, x):\n  kept = x[x > 0]\n  if kept.size(0) == 0:\n    return x\n  return kept * 2\n"),
