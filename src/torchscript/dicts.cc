@@ -76,21 +76,16 @@ void Importer::dict_delete(const JitNode& node, Frame& frame) {
   }
 }
 
-void Importer::dict_keys(const JitNode& node, Frame& frame) {
+/// Of `first` 0 the keys, of 1 the values.
+void Importer::dict_half(const JitNode& node, Frame& frame, std::size_t first) {
   const AbstractValue dict = value_of(node.inputs()[0], frame);
   if (!dict.is_dict()) return emit(node, frame);
-  Values keys;
-  for (std::size_t i = 0; i < dict.elements->values.size(); i += 2) keys.push_back(dict.elements->values[i]);
-  set(node, frame, AbstractValue::of_elements(Kind::list, std::move(keys), node.output()->type()));
+  Values half;
+  for (std::size_t i = first; i < dict.elements->values.size(); i += 2) half.push_back(dict.elements->values[i]);
+  set(node, frame, AbstractValue::of_elements(Kind::list, std::move(half), node.output()->type()));
 }
-
-void Importer::dict_values(const JitNode& node, Frame& frame) {
-  const AbstractValue dict = value_of(node.inputs()[0], frame);
-  if (!dict.is_dict()) return emit(node, frame);
-  Values values;
-  for (std::size_t i = 1; i < dict.elements->values.size(); i += 2) values.push_back(dict.elements->values[i]);
-  set(node, frame, AbstractValue::of_elements(Kind::list, std::move(values), node.output()->type()));
-}
+void Importer::dict_keys(const JitNode& node, Frame& frame) { dict_half(node, frame, 0); }
+void Importer::dict_values(const JitNode& node, Frame& frame) { dict_half(node, frame, 1); }
 
 void Importer::dict_items(const JitNode& node, Frame& frame) {
   const AbstractValue dict = value_of(node.inputs()[0], frame);

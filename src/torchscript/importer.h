@@ -175,6 +175,7 @@ class Importer {
   void dict_get(const JitNode& node, Frame& frame);
   void dict_update(const JitNode& node, Frame& frame);
   void dict_delete(const JitNode& node, Frame& frame);
+  void dict_half(const JitNode& node, Frame& frame, std::size_t first);
   void put(AbstractValue& dict, AbstractValue key, AbstractValue value, const JitNode& node, Frame& frame);
   AbstractValue* find_key(AbstractValue& dict, AbstractValue& key, const JitNode& node, Frame& frame);
   Elements& writable(const AbstractValue& container, const JitNode& node, Frame& frame);

@@ -10,25 +10,15 @@
 #include <fxgraph/support/error.h>
 #include "tests/support/error_of.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/torchscript/module_of_code.h"
 
 namespace fx::examples_test {
 
 using c10::IValue;
 using ::testing::HasSubstr;
+using testing::module_of;
+using testing::ones;
 using Inputs = std::vector<IValue>;
-
-torch::jit::Module module_of(const std::string& code) {
-  torch::jit::Module module(c10::QualifiedName("__torch__.mine.M"), std::make_shared<torch::jit::CompilationUnit>(),
-                            true);
-  module.register_attribute("training", c10::BoolType::get(), false);
-  module.register_buffer("table", torch::arange(6, torch::kFloat));
-  module.define(code);
-  return module;
-}
-
-IValue ones(std::vector<std::int64_t> sizes) {
-  return torch::arange(c10::multiply_integers(sizes), torch::kFloat).view(sizes) / 7 - 1;
-}
 
 struct Case {
   const char* name;

@@ -109,6 +109,8 @@ class SizeCall {
   /// operator puts them in order (gives_contiguous).
   void give(Sizes sizes, DType dtype) { give(TensorType{dtype, std::move(sizes), std::nullopt}); }
   void give(TensorType tensor);
+  /// Of the sizes and the type of `self`.
+  void give_same() { give(self().sizes, self().dtype); }
   void give(AbstractValue value) { results_.push_back(std::move(value)); }
   /// Several as one list.
   void give_list(std::vector<TensorType> tensors);

@@ -11,8 +11,6 @@ void require_index(const TensorType& index) {
   if (index.dtype != DType::int64) SizeCall::give_up("an index that its kernel may refuse");
 }
 
-void same(SizeCall& c) { c.give(c.self().sizes, c.self().dtype); }
-
 /// What data decide: how many places there are is found in the tensor itself.
 bool is_of_places(const SizeExpr& reads) {
   bool found = false;
@@ -83,7 +81,7 @@ void index(SizeCall& c) { c.give(AbstractValue(TensorType{c.self().dtype, indexe
 void index_put(SizeCall& c) {
   SizeCall::require_type(c.tensor("values"), c.self().dtype);
   c.require_expands(c.tensor("values").sizes, indexed(c));
-  same(c);
+  c.give_same();
 }
 
 // (self, dim, index, source)
@@ -102,7 +100,7 @@ void index_add(SizeCall& c) {
       c.require_equal(source.sizes[i], i == dim ? index.sizes[0] : self.sizes[i]);
     }
   }
-  same(c);
+  c.give_same();
 }
 
 // (self, dim, index, value)
@@ -111,7 +109,7 @@ void index_fill(SizeCall& c) {
   c.require(c.tensor("index").sizes.size() <= 1, "an index that is a vector");
   c.dim("dim", c.self().sizes.size());
   if (const TensorType* value = c.argument("value").tensor()) c.require(value->sizes.empty(), "a value of one number");
-  same(c);
+  c.give_same();
 }
 
 // (sorted_sequence, self) or (self, boundaries): a place for each element
@@ -186,7 +184,7 @@ void scatter(SizeCall& c) {
     if (i != dim) require_within(c, index, self, i);
     if (source) require_within(c, index, *source, i);
   }
-  same(c);
+  c.give_same();
 }
 
 // How many there are is in the data: rows of places, or elements.

@@ -8,8 +8,6 @@ namespace fx::internal {
 namespace join_rows {
 namespace {
 
-void same(SizeCall& c) { c.give(c.self().sizes, c.self().dtype); }
-
 // (tensors, dim)
 void cat(SizeCall& c) {
   const std::vector<const TensorType*> tensors = c.tensors("tensors");
@@ -145,7 +143,7 @@ void flip(SizeCall& c) {
     c.require(!seen[dim], "each dimension once");
     seen[dim] = true;
   }
-  same(c);
+  c.give_same();
 }
 
 // (self, shifts, dims)
@@ -156,7 +154,7 @@ void roll(SizeCall& c) {
   c.require(dims.size() == shifts.size() || (dims.empty() && shifts.size() == 1), "a shift for each dimension");
   c.require(dims.empty() || !c.self().sizes.empty(), "dimensions to roll");
   for (const std::int64_t each : dims) c.dim(each, c.self().sizes.size());
-  same(c);
+  c.give_same();
 }
 
 // (self, k, dims)
