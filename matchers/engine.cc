@@ -259,6 +259,21 @@ std::vector<std::pair<Node*, Node*>> Engine::escapes() {
   return all;
 }
 
+const FactLog& MatchBuilder::asked(const Match& match) {
+  const std::vector<PatternNode>& pattern = match.pattern_->nodes;
+  for (std::size_t i = 0; match.shapes_ && i < pattern.size(); ++i) {
+    const Node* value = pattern[i].tensor ? match.values_[i].node_or_null() : nullptr;
+    if (!value) continue;
+    match.asked_.note({value, FactKind::dtype, TypeSet(pattern[i].tensor->dtypes)});
+    if (pattern[i].tensor->sized) match.asked_.note({value, FactKind::sizes});
+  }
+  // Some copies are seen through because they keep the type.
+  for (const Node* copy : match.shapes_ ? match.skipped() : std::vector<Node*>()) {
+    copy->for_each_input([&](const Node& input) { match.asked_.note({copy, FactKind::same_dtype, {}, 0, &input}); });
+  }
+  return match.asked_;
+}
+
 Match MatchBuilder::make(const CompiledPattern& program, Engine& engine) {
   Match match;
   match.pattern_ = program.shared_pattern();

@@ -253,6 +253,13 @@ struct MatchBuilder {
   static void for_each_value(Match& match, Visit&& visit) {
     for (Argument& value : match.values_) visit(value);
   }
+  /// From now on the match notes what is asked of its values.
+  static void take_notes(Match& match) {
+    match.notes_ = true;
+    match.asked_.clear();
+  }
+  /// What was asked of the match, and by its pattern, of which `match` was found with shapes.
+  static const FactLog& asked(const Match& match);
 };
 
 }  // namespace fx::internal

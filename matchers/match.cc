@@ -64,12 +64,14 @@ RestArguments Match::rest(std::string_view name) const {
   return rest;
 }
 
-const TensorInfo* Match::info(std::string_view name) const {
+TensorFacts Match::info(std::string_view name) const {
   const Node* node = at(name).node_or_null();
-  return node ? info(*node) : nullptr;
+  return node ? info(*node) : TensorFacts();
 }
 
-const TensorInfo* Match::info(const Node& node) const { return shapes_ ? (*shapes_)[node].tensor() : nullptr; }
+TensorFacts Match::info(const Node& node) const {
+  return {shapes_ ? (*shapes_)[node].tensor() : nullptr, node, notes_ ? &asked_ : nullptr};
+}
 
 Symbol Match::called(std::string_view name) const {
   const Node& node = (*this)[name];

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
-#include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/ir/tensor_facts.h>
 
 namespace fx {
 
@@ -50,11 +50,11 @@ class Match {
   double literal(std::string_view name) const;
   /// True when the pattern binds `name` and something other than None is bound.
   bool has(std::string_view name) const;
-  /// The type and shape of the tensor bound to `name`; null when FindOptions::shapes does not know it, or when it is no
-  /// tensor. Throws Error(not_found) for an unknown name.
-  const TensorInfo* info(std::string_view name) const;
+  /// The type and shape of the tensor bound to `name`; nothing when FindOptions::shapes does not know it, or when it is
+  /// no tensor. In a driver with a guard what is read is noted. Throws Error(not_found) for an unknown name.
+  TensorFacts info(std::string_view name) const;
   /// The same of a node that is found from what is bound.
-  const TensorInfo* info(const Node& node) const;
+  TensorFacts info(const Node& node) const;
   /// The operator that the call bound to `name` calls, however it is spelt: `aten::div.Tensor` for `operator.truediv`
   /// of a tensor. The target itself when no operator does the same. Throws as operator[].
   Symbol called(std::string_view name) const;
@@ -97,6 +97,8 @@ class Match {
   std::vector<std::uint8_t> alternatives_;                 // empty when the pattern has none
   std::vector<std::pair<std::uint32_t, Node*>> interior_;  // nodes of see-through edges and paths, by pattern node
   const Shapes* shapes_ = nullptr;
+  bool notes_ = false;  // what is asked, which one thread may
+  mutable FactLog asked_;
 };
 
 /// Prints `add_1 {x: x, conv: conv2d_3}`, and ` through clone_2` when that was seen through.

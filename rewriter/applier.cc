@@ -140,7 +140,9 @@ ApplyResult Applier::try_to_apply(Match& match, const std::function<bool(const M
     rewriter_.rollback(mark);
     return ApplyResult::declined;
   }
-  if (Verdict verdict = check_built(site)) {
+  Verdict verdict = check_built(site);
+  if (!verdict) verdict = check_facts(site);
+  if (verdict) {
     rewriter_.rollback(mark);
     return refuse(verdict);
   }
@@ -246,6 +248,16 @@ Verdict Applier::check_built(const Site& site) {
                        {replacement_.may_change_layout(), replacement_.may_reorder_operands()}, allow_output_aliases_);
 }
 
+/// Last: nothing is answered for that does not come about.
+Verdict Applier::check_facts(const Site& site) {
+  if (!guard_) return {};
+  const std::vector<Fact>& asked = MatchBuilder::asked(site.match).facts();
+  if (asked.empty()) return {};
+  const Decision decision = guard_->require(rule_.view(), asked);
+  if (decision) return {};
+  return Objection{&site.match.anchor(), decision.reason()};
+}
+
 void Applier::annotate(const Site& site) {
   if (made_.empty()) return;
   static const Symbol kProvenance(meta_key::kProvenance);
@@ -277,6 +289,7 @@ void Applier::note_shape(const Node& old, const Node& made) {
     tensor.storage = tensor.storage_bytes = -1;
   }
   (*shapes_)[made] = std::move(info);
+  if (guard_) guard_->stands_for(made, old);
 }
 
 /// New nodes are known before uses move to them.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include <fxgraph/rewriter/fact_guard.h>
 #include <fxgraph/rewriter/legality.h>
 #include <fxgraph/rewriter/provenance.h>
 #include <fxgraph/rewriter/replacement_plan.h>
@@ -17,9 +18,9 @@ enum class ApplyResult : std::uint8_t { applied, refused, declined };
 class Applier {
  public:
   /// What it is given must outlive it. `shapes`, if not null, is kept up to date: a new value has the type and sizes of
-  /// the one it replaces.
+  /// the one it replaces. `guard`, if not null, must answer for what the match was asked.
   Applier(Rewriter& rewriter, TrackedEffects& effects, const ReplacementPlan& replacement, Symbol rule,
-          bool allow_output_aliases, Shapes* shapes = nullptr)
+          bool allow_output_aliases, Shapes* shapes = nullptr, FactGuard* guard = nullptr)
       : rewriter_(rewriter),
         effects_(effects),
         replacement_(replacement),
@@ -27,7 +28,8 @@ class Applier {
         rule_(rule),
         provenance_(rule),
         allow_output_aliases_(allow_output_aliases),
-        shapes_(shapes) {}
+        shapes_(shapes),
+        guard_(guard) {}
 
   /// Rewrites `match` after bringing its values up to date: where an earlier rewrite has changed what it takes, the
   /// pattern's own conditions and `accepts` are asked again. Unless it is applied the graph is as before.
@@ -49,6 +51,7 @@ class Applier {
   void build(const Site& site);
   Verdict check_function(const Site& site) const;
   Verdict check_built(const Site& site);
+  Verdict check_facts(const Site& site);
   void annotate(const Site& site);
   void note_shape(const Node& old, const Node& made);
   void make_known();
@@ -63,6 +66,7 @@ class Applier {
   ProvenanceLog provenance_;
   bool allow_output_aliases_;
   Shapes* shapes_;
+  FactGuard* guard_;
   Objection objection_;
   std::vector<Node*> named_;  // trusted for the last match
   std::vector<Node*> made_;

@@ -21,6 +21,7 @@
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/matchers/matcher.h>
+#include <fxgraph/rewriter/fact_guard.h>
 #include <fxgraph/rewriter/report.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rule.h>
@@ -34,6 +35,8 @@ struct DriverOptions {
   /// What is known of the values, for conditions. A new value gets the type and sizes of the one it replaces, its other
   /// new nodes stay unknown.
   Shapes* shapes = nullptr;
+  /// Answers for what rewrites read of `shapes`; null: whoever runs the result sees to it.
+  FactGuard* guard = nullptr;
   bool dry_run = false;                  ///< check everything, then undo it
   std::size_t max_rewrites = 0;          ///< 0: a hundred for each node of the graph, and ten thousand
   std::chrono::nanoseconds max_time{0};  ///< 0: no limit

@@ -65,12 +65,14 @@ class Replace {
     Search search(pattern_, internal::PresentCalls(rewriter_.graph()), find, claimed);
     search.want_escapes = true;
     // Found in the order of their results already: they need not be sorted, and may lie flat.
-    if (find.overlap == Overlap::first && search.plan().anchor == internal::PatternAccess::of(pattern_).anchor)
+    if (!options_.guard && find.overlap == Overlap::first &&
+        search.plan().anchor == internal::PatternAccess::of(pattern_).anchor)
       search.pool = &pool_;
     search.try_all();
     if (find.stats) *find.stats = search.stats();
     internal::apply_overlap(search.matches, find, rewriter_.graph());
     matches_ = std::move(search.matches);
+    if (options_.guard) std::ranges::for_each(matches_, internal::MatchBuilder::take_notes);
     rule_.tried = search.stats().candidates;
     rule_.matched = num_matches() + search.escapes.size();
     if (search.stats().stop == SearchStop::budget) report_.stop = RewriteStop::search_budget;
@@ -93,7 +95,8 @@ class Replace {
 
   void rewrite() {
     TrackedEffects effects(rewriter_.graph(), options_.find.modules);
-    Applier applier(rewriter_, effects, plan_, options_.name, options_.allow_output_aliases, options_.shapes);
+    Applier applier(rewriter_, effects, plan_, options_.name, options_.allow_output_aliases, options_.shapes,
+                    options_.guard);
     const std::function<bool(const Match&)> again = [&](const Match& match) { return passes_filters(match); };
     for (std::size_t i = 0; i < num_matches(); ++i) {
       if (!accepted_.empty() && !accepted_[i]) {

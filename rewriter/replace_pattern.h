@@ -22,6 +22,7 @@
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/matchers/matcher.h>
+#include <fxgraph/rewriter/fact_guard.h>
 #include <fxgraph/rewriter/replacement.h>
 #include <fxgraph/rewriter/report.h>
 #include <fxgraph/rewriter/rewriter.h>
@@ -39,6 +40,7 @@ struct ReplaceOptions {
   std::vector<MatchFilter> filters{};          ///< all must accept
   bool allow_output_aliases = false;           ///< a returned value may become an input or another returned value
   Shapes* shapes = nullptr;                    ///< kept up to date as in DriverOptions
+  FactGuard* guard = nullptr;                  ///< answers for what is read of `shapes`, as in DriverOptions
   bool dry_run = false;                        ///< check everything, then undo it
   std::size_t max_rewrites = ~std::size_t{0};  ///< stop behind this many; RewriteStop::max_rewrites says that it did
 };

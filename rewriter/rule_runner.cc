@@ -6,7 +6,7 @@ RuleRunner::Run::Run(RuleRunner& runner, std::size_t i)
     : program(runner.rules_.rule(i).pattern, runner.rules_.facts(i), runner.find_),
       engine(program, runner.rewriter_.graph(), runner.find_, stats),
       applier(runner.rewriter_, runner.effects_, runner.rules_.replacement(i), runner.rules_.rule(i).name,
-              runner.options_.allow_output_aliases, runner.options_.shapes) {
+              runner.options_.allow_output_aliases, runner.options_.shapes, runner.options_.guard) {
   engine.set_plan(runner.rules_.plan(i));
   engine.set_effects(runner.effects_);
 }

@@ -91,6 +91,7 @@ std::optional<Match> RuleRunner::find(std::size_t i, Node& anchor, Taken&& taken
     if (!free) continue;
     matched = true;
     Match match = MatchBuilder::make(run.program, run.engine);
+    if (options_.guard) MatchBuilder::take_notes(match);
     const Decision decision = rules_.rule(i).when ? rules_.rule(i).when(match) : true;
     if (decision) {
       ++report.matched;

@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::int64_t kFirstFree = -2;
 
-/// Each size that varies by itself.
-std::vector<AbstractValue> of_any_size(const std::vector<TensorInfo>& inputs, Vary vary = Vary::all) {
+}  // namespace
+
+std::vector<AbstractValue> of_any_size(const std::vector<TensorInfo>& inputs, Vary vary) {
   std::vector<AbstractValue> values;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     TensorType type{inputs[i].dtype, {}, {}};
@@ -29,8 +30,6 @@ std::vector<AbstractValue> of_any_size(const std::vector<TensorInfo>& inputs, Va
   }
   return values;
 }
-
-}  // namespace
 
 void forget_branches(const Graph& graph, Shapes& shapes) {
   const auto branches = [](const Node& node) {
@@ -112,26 +111,6 @@ void mark_free(const GraphModule& module, const std::vector<TensorInfo>& inputs,
       }
     }
   }
-}
-
-SameTensors::SameTensors(const GraphModule& module, const std::vector<TensorInfo>& inputs) {
-  shapes_.emplace_back(module.graph(), of_any_size(inputs), shape_sources(module));
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    std::vector<TensorInfo> others = inputs;
-    others[i].dtype = inputs[i].dtype == DType::float64 ? DType::complex128 : DType::float64;
-    shapes_.emplace_back(module.graph(), of_any_size(others), shape_sources(module));
-  }
-}
-
-bool SameTensors::operator()(const Node& a, const Node& b) const {
-  bool is_known = false;
-  for (const SymbolicShapes& shapes : shapes_) {
-    const TensorType *first = shapes[a].tensor(), *second = shapes[b].tensor();
-    if (!shapes.refused().empty()) continue;  // the program takes no input of that type
-    if (!first || !second || first->sizes != second->sizes || first->dtype != second->dtype) return false;
-    is_known = true;
-  }
-  return is_known;
 }
 
 }  // namespace fx::rules

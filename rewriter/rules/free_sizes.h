@@ -6,8 +6,7 @@
 // assertions ask of its inputs is taken for given: it refuses all others. Negative numbers stand for free sizes, the
 // same one where they are one expression.
 //
-// Rules that choose by the example's sizes, and are right for all, read them unmarked and ask SameTensors where two
-// sizes must be one.
+// Rules that choose by the example's sizes, and are right for all, read them unmarked (TensorFacts::example).
 //
 // Thread-safety: none.
 #pragma once
@@ -33,20 +32,10 @@ void forget_branches(const Graph& graph, Shapes& shapes);
 /// Which dimensions of the inputs vary.
 enum class Vary : std::uint8_t { all, first };
 
+/// Tensors like `inputs` each of whose sizes that may vary is a symbol of its own.
+std::vector<AbstractValue> of_any_size(const std::vector<TensorInfo>& inputs, Vary vary = Vary::all);
+
 /// Marks the sizes of `shapes`, which are those of the example `inputs`, that are free.
 void mark_free(const GraphModule& module, const std::vector<TensorInfo>& inputs, Shapes& shapes, Vary vary = Vary::all);
-
-/// Which values are alike whatever the sizes of the inputs, and their types.
-class SameTensors {
- public:
-  /// `inputs` are an example.
-  SameTensors(const GraphModule& module, const std::vector<TensorInfo>& inputs);
-
-  /// True when two values have equal sizes and types in every call.
-  bool operator()(const Node& a, const Node& b) const;
-
- private:
-  std::vector<SymbolicShapes> shapes_;
-};
 
 }  // namespace fx::rules

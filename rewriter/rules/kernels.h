@@ -5,35 +5,11 @@
 // few elements. Thread-safety: any thread may ask.
 #pragma once
 
-#include <cstdint>
-#include <initializer_list>
 #include <string_view>
 
-#include <fxgraph/ir/types.h>
+#include <fxgraph/ir/type_set.h>
 
 namespace fx::rules {
-
-/// A set of element types.
-class TypeSet {
- public:
-  constexpr TypeSet() = default;
-  constexpr TypeSet(std::initializer_list<DType> types) {
-    for (const DType type : types) add(type);
-  }
-  static constexpr TypeSet all() { return TypeSet(~std::uint64_t{0}); }
-
-  constexpr void add(DType type) { bits_ |= bit(type); }
-  constexpr bool contains(DType type) const { return (bits_ & bit(type)) != 0; }
-  constexpr bool is_within(TypeSet other) const { return (bits_ & ~other.bits_) == 0; }
-  constexpr TypeSet operator&(TypeSet other) const { return TypeSet(bits_ & other.bits_); }
-  constexpr TypeSet operator|(TypeSet other) const { return TypeSet(bits_ | other.bits_); }
-  friend constexpr bool operator==(TypeSet, TypeSet) = default;
-
- private:
-  explicit constexpr TypeSet(std::uint64_t bits) : bits_(bits) {}
-  static constexpr std::uint64_t bit(DType type) { return std::uint64_t{1} << static_cast<unsigned>(type); }
-  std::uint64_t bits_ = 0;
-};
 
 /// True for the packets of which kernel_types() knows something: `aten::gelu`.
 bool has_kernel_types(std::string_view packet);

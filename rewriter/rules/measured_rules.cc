@@ -108,8 +108,8 @@ class FastestRules {
 
   void find_places() {
     for (const Rule& rule : rules_) {
-      for (const Match& match :
-           find(program_.module.graph(), rule.pattern, {.overlap = Overlap::all, .shapes = &program_.shapes})) {
+      for (const Match& match : find(program_.module.graph(), rule.pattern,
+                                     {.overlap = Overlap::all, .shapes = &program_.values.example()})) {
         if (std::string reason = obstacle(rule, match); !reason.empty()) {
           refuse(*match.nodes().front(), reason);
           continue;
@@ -182,7 +182,7 @@ class FastestRules {
     for (Node* node : place.nodes) {
       node->for_each_input([&](const Node& input) {
         if (copies.count(&input)) return;
-        const TensorInfo* info = std::as_const(program_.shapes)[input].tensor();
+        const TensorInfo* info = program_.values.example(input);
         if (input.is(Op::get_attr)) {
           const std::string path = "w" + std::to_string(attributes.size());
           const at::Tensor tensor = program_.module.attribute(path_of(input)).detach();
@@ -251,7 +251,7 @@ class FastestRules {
       kind.candidates.push_back(std::move(candidate));
     }
     for (Candidate& candidate : kind.candidates) {
-      Shapes known = propagate_shapes(*candidate.program, kind.values);
+      KnownValues known(propagate_shapes(*candidate.program, kind.values));
       RuleContext context{*candidate.program, program_.rule, known};
       write_in_place(context);
       candidate.plan = candidate.program->plan();
@@ -368,7 +368,7 @@ class FastestRules {
       };
       set.add(std::move(here));
     }
-    const RewriteReport done = rewrite_once(program_.module, set, {.shapes = &program_.shapes});
+    const RewriteReport done = rewrite_once(program_.module, set, program_.values.driver_by_example());
     result_.applied = done.applied;
     for (const auto& [id, place] : places_) {
       if (!chosen.count(place.nodes.front()) || place.nodes.front()->is_erased()) continue;

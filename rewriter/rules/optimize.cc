@@ -14,10 +14,10 @@
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/batch.h>
 #include <fxgraph/rewriter/rules/called_modules.h>
-#include <fxgraph/rewriter/rules/input_forms.h>
+#include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_checks.h>
-#include <fxgraph/rewriter/rules/program_shapes.h>
+#include <fxgraph/rewriter/rules/program_facts.h>
 #include <fxgraph/rewriter/rules/whole_program.h>
 
 namespace fx {
@@ -50,14 +50,7 @@ class Optimizer {
 
   Optimizer(GraphModule& module, const OptimizeOptions& options, std::vector<const OptimizeRule*> selected)
       : module_(module), options_(options), selected_(std::move(selected)) {
-    bool reads_forms = false;
-    for (const OptimizeRule* rule : selected_) {
-      report_.rules.push_back({.rule = rule});
-      reads_sizes_ |= rule->reads_sizes;
-      reads_forms |= rule->reads_sizes || rule->reads_ranks || rule->reads_types;
-    }
-    find_shapes();
-    if (reads_forms && shapes_.known()) forms_.emplace(module, options.inputs);
+    for (const OptimizeRule* rule : selected_) report_.rules.push_back({.rule = rule});
   }
 
   OptimizeReport run() {
@@ -69,21 +62,20 @@ class Optimizer {
     bool changed = first < last;
     while (changed && report_.rounds < options_.max_rounds) {
       // What the last round made is not in the table.
-      if (report_.rounds++ > 0) find_shapes();
+      if (report_.rounds++ > 0) facts_.find();
       changed = step_through(first, last);
     }
     if (changed) report_.stop = RewriteStop::max_rewrites;
-    assert_forms();
     find_whether_cut();
     lower(last);
-    assert_forms();
     module_.delete_all_unused_submodules();
     module_.delete_all_unused_attributes();
     module_.graph().lint();
     called_.fix_mode_where_one_is_gone();
     cut_batches();
-    report_.shapes_worked_out = shapes_.worked_out();
-    report_.without_shapes = shapes_.unknown_because();
+    report_.shapes_worked_out = facts_.worked_out();
+    report_.without_shapes = facts_.unknown_because();
+    report_.held = facts_.held();
     return std::move(report_);
   }
 
@@ -110,12 +102,11 @@ class Optimizer {
   /// Once, at the end: nothing is to look for operators that are packed calls by now.
   void lower(std::size_t from) {
     if (from == selected_.size()) return;
-    shapes_.find();
-    const bool compares = !options_.target.empty() && shapes_.known();
+    const bool compares = !options_.target.empty() && facts_.known();
     const auto plain = compares ? copy_of_program() : nullptr;
     bool changed = false;
     for (std::size_t i = from; i < selected_.size(); ++i) {
-      shapes_.find(hiding(selected_[i]->reads_sizes));  // to be measured, a place needs those of the example
+      facts_.find();
       changed |= run_pass(i);
     }
     eliminate_dead_code(module_);
@@ -134,13 +125,15 @@ class Optimizer {
   void find_whether_cut() {
     if (options_.target.empty() || !options_.micro_batches || !is_batch(options_.inputs)) return;
     const auto takes_default = [](const Node* input) { return !input->args().empty() && input->has_users(); };
-    const auto across = shapes_.across_samples();
-    if (!shapes_.known()) return;
+    facts_.find();
+    Shapes shapes;
+    const auto across = facts_.across_samples(shapes);
+    if (!facts_.known()) return;
     if (across) report_.without_micro_batches = across->node + ": " + across->reason;
     if (across || std::ranges::any_of(module_.graph().placeholders(), takes_default)) return;
     cut_.emplace();
     for (const Node* input : module_.graph().placeholders()) {
-      const TensorInfo* known = std::as_const(shapes_.shapes())[*input].tensor();
+      const TensorInfo* known = std::as_const(shapes)[*input].tensor();
       MicroBatches::Sizes& sizes = cut_->inputs.emplace_back();
       if (!known || !input->has_users()) continue;
       for (const std::int64_t size : known->sizes) sizes.push_back(rules::is_free(size) ? -1 : size);
@@ -244,8 +237,9 @@ class Optimizer {
   bool run_pass(std::size_t i) {
     tell(selected_[i]->name);
     const auto start = std::chrono::steady_clock::now();
-    rules::RuleContext program{module_, *selected_[i], shapes_.shapes(), &options_.inputs, options_.concurrent};
+    rules::RuleContext program{module_, *selected_[i], facts_, options_.concurrent};
     rules::PassResult outcome = selected_[i]->pass(program);
+    facts_.assert_required();
     RuleOutcome& sum = report_.rules[i];
     sum.time += std::chrono::steady_clock::now() - start;
     sum.applied += outcome.applied;
@@ -258,16 +252,15 @@ class Optimizer {
       dropped += outcome.dropped[k].second;
     }
     // These run once: those that follow must know what this one made.
-    if (outcome.applied > 0 && selected_[i]->group == Group::decomposition) find_shapes();
+    if (outcome.applied > 0 && selected_[i]->group == Group::decomposition) facts_.find();
     return outcome.applied + dropped > 0;
   }
 
   bool run_rewrites(std::size_t from, std::size_t to) {
     tell(selected_[from]->name);
     const internal::CompiledRules& set = compiled({selected_.data() + from, to - from});
-    DriverOptions options;
-    options.shapes = &shapes_.shapes();
-    const RewriteReport done = internal::rewrite_to_fixed_point(module_, set, options);
+    const RewriteReport done = internal::rewrite_to_fixed_point(module_, set, facts_.driver());
+    facts_.assert_required();
     std::size_t k = 0;
     for (std::size_t i = from; i < to; ++i) {
       RuleOutcome& sum = report_.rules[i];
@@ -277,7 +270,6 @@ class Optimizer {
         sum.matched += done.rules[k].matched;
         sum.applied += done.rules[k].applied;
         sum.time += done.rules[k].time;
-        if (done.rules[k].applied > 0 && set.rule(k).when) note_what_it_read(*selected_[i]);
         for (const Refusal& refusal : done.refused) {
           if (refusal.rule == set.rule(k).name) sum.refused.push_back(refusal);
         }
@@ -287,24 +279,6 @@ class Optimizer {
     return done.changed();
   }
 
-  void note_what_it_read(const OptimizeRule& rule) {
-    if ((rule.reads_sizes || rule.reads_ranks) && went_by_ranks_.empty()) went_by_ranks_ = rule.name;
-    if (rule.reads_types && went_by_types_.empty()) went_by_types_ = rule.name;
-  }
-
-  /// Of the rules so far, once: whether the program takes others is found by shapes of all of it.
-  void assert_forms() {
-    for (const RuleOutcome& outcome : report_.rules) {
-      if (outcome.rule->pass && outcome.applied > 0) note_what_it_read(*outcome.rule);
-    }
-    if (!forms_) return;
-    if (!went_by_ranks_.empty() && !std::exchange(asserts_ranks_, true)) forms_->assert_ranks(went_by_ranks_);
-    if (!went_by_types_.empty() && !std::exchange(asserts_types_, true)) forms_->assert_types(went_by_types_);
-  }
-
-  void find_shapes() { shapes_.find(hiding(reads_sizes_ && shapes_.any_reader())); }
-  static std::optional<rules::Vary> hiding(bool free) { return free ? std::optional(rules::Vary::all) : std::nullopt; }
-
   void tell(std::string_view rule) const {
     if (options_.progress) options_.progress(rule);
   }
@@ -313,12 +287,8 @@ class Optimizer {
   const OptimizeOptions& options_;
   std::vector<const OptimizeRule*> selected_;
   rules::CalledModules called_{module_};
-  rules::ProgramShapes shapes_{module_, options_.inputs};
-  std::optional<rules::InputForms> forms_;  // where a rule might go by one
-  bool reads_sizes_ = false;
-  std::optional<MicroBatches> cut_;                 // where a batch may be
-  std::string_view went_by_ranks_, went_by_types_;  // the first rule that did
-  bool asserts_ranks_ = false, asserts_types_ = false;
+  rules::ProgramFacts facts_{module_, options_.inputs, options_.keep_sizes};
+  std::optional<MicroBatches> cut_;  // where a batch may be
   OptimizeReport report_;
 };
 

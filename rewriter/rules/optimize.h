@@ -47,6 +47,8 @@ struct OptimizeOptions {
   /// With a type: nothing is computed in it unless the whole program then takes at most this share of the time that it
   /// takes lowered in float32.
   double max_rounded = 0.98;
+  /// Rules that would hold the program to the types and ranks of `inputs` are refused; otherwise that is asserted.
+  bool keep_sizes = false;
   std::size_t max_rounds = 8;                             ///< at most; what is left then, OptimizeReport::stop says
   std::function<void(std::string_view rule)> progress{};  ///< told before each rule or group of rewrites
 };
@@ -72,6 +74,7 @@ struct OptimizeReport {
   /// Why shapes are not known although inputs were given: the program does not run on zeros of those shapes. Rules that
   /// need them refuse.
   std::string without_shapes{};
+  std::vector<rules::HeldInput> held{};  ///< what the program takes no longer, since rules went by it
   /// What made a change of the whole program be undone: seconds of a forward, in turn.
   struct Undone {
     double kept = 0;    ///< of what was kept

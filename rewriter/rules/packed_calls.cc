@@ -320,12 +320,13 @@ bool uses_xnnpack(const Node& node) {
   return packed && !packed->elements().empty();
 }
 
-bool is_on_cpu(const TensorInfo& info, DType type) {
-  return info.dtype == type && (info.device.type.empty() || info.device.type == "cpu");
+bool is_on_cpu(const TensorFacts& value, DType type) {
+  const Symbol device = value.example().device.type;
+  return value.dtype() == type && (device.empty() || device == "cpu");
 }
 
-bool has_packed_kernels(const TensorInfo& info) {
-  return is_on_cpu(info, DType::float32) || (is_on_cpu(info, DType::bfloat16) && packs_bfloat16());
+bool has_packed_kernels(const TensorFacts& value) {
+  return is_on_cpu(value, DType::float32) || (is_on_cpu(value, DType::bfloat16) && packs_bfloat16());
 }
 
 at::Tensor as_in_island(const at::Tensor& value) {

@@ -56,9 +56,9 @@ Argument onednn_bias(Rewriter& rewriter, const Argument& bias);
 std::size_t drop_own_strides(const GraphModule& module, Rewriter& rewriter, bool of_inputs);
 
 /// True for a tensor of that type on the CPU.
-bool is_on_cpu(const TensorInfo& info, DType type);
+bool is_on_cpu(const TensorFacts& value, DType type);
 /// True for float32 on the CPU, and for bfloat16 where oneDNN multiplies that on this processor.
-bool has_packed_kernels(const TensorInfo& info);
+bool has_packed_kernels(const TensorFacts& value);
 
 /// A copy of the value where XNNPACK's operators put their results. What lies elsewhere they copy there first.
 at::Tensor as_in_island(const at::Tensor& value);

@@ -15,8 +15,8 @@
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/rewriter/rewriter.h>
-#include <fxgraph/rewriter/rules/input_forms.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
+#include <fxgraph/rewriter/rules/program_facts.h>
 #include <fxgraph/rewriter/rules/type_conditions.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>

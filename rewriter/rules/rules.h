@@ -26,6 +26,7 @@
 #include <fxgraph/rewriter/report.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rule.h>
+#include <fxgraph/rewriter/rules/known_values.h>
 
 namespace fx::rules {
 
@@ -35,9 +36,7 @@ struct OptimizeRule;
 struct RuleContext {
   GraphModule& module;       ///< the program
   const OptimizeRule& rule;  ///< that is applied
-  Shapes& shapes;  ///< of the module's graph, as far as they are known; empty when nobody said what the inputs are
-  /// An example of the inputs; null when the program runs on these alone.
-  const std::vector<TensorInfo>* inputs = nullptr;
+  KnownValues& values;       ///< of the module's graph
   /// Only kernels that several threads may run at once in one copy of the program: not XNNPACK's.
   bool concurrent = false;
   /// Through it a pass edits the graph.
@@ -106,13 +105,6 @@ struct OptimizeRule {
   /// Among the rules that run when none are asked for.
   bool inference = false;
   Promise promise;  ///< how results compare, of each of its rewrites too
-  /// Reads sizes of values: those that differ from call to call are hidden from it, and ranks are asserted of inputs
-  /// where one of its rewrites with a condition was applied.
-  bool reads_sizes = false;
-  /// Reads ranks alone, which are asserted likewise.
-  bool reads_ranks = false;
-  /// What it leaves holds for the type that it read: of inputs that is asserted as ranks are.
-  bool reads_types = false;
   // One of the two, or both: then the pass decides where the rewrites apply.
   std::vector<Rewrite> (*rewrites)() = nullptr;  ///< makes them; tried in this order
   PassResult (*pass)(RuleContext&) = nullptr;    ///< may be null

@@ -41,8 +41,8 @@ bool add_sources(const Node& node, std::vector<const Node*>& open, TypeSet& type
 /// The types that the value may have.
 TypeSet types_of(const Match& match, std::string_view name) {
   TypeSet types;
-  if (const TensorInfo* info = match.info(name)) {
-    types.add(info->dtype);
+  if (const TensorFacts info = match.info(name)) {
+    types.add(info.dtype());
     return types;
   }
   constexpr std::size_t kMost = 64;
@@ -64,14 +64,15 @@ const Node* typed_by(const Node& node) {
   return keeps ? call.args()[0].node_or_null() : nullptr;
 }
 
-bool is_floating(DType type) { return kFloating.contains(type); }
+TypeSet floating_types() { return kFloating; }
 
 bool is_floating(const Match& match, std::string_view name) {
-  const TensorInfo* info = match.info(name);
-  return info && is_floating(info->dtype);
+  const TensorFacts info = match.info(name);
+  return info && info.is_of(kFloating);
 }
 
 Decision has_kernel(const Match& match, std::string_view name, std::string_view packet) {
+  if (const TensorFacts info = match.info(name); info && info.is_of(kFloating & kernel_types(packet))) return true;
   const TypeSet types = types_of(match, name);
   if (types.is_within(kFloating & kernel_types(packet))) return true;
   if (types == TypeSet::all())
@@ -81,7 +82,7 @@ Decision has_kernel(const Match& match, std::string_view name, std::string_view 
 }
 
 bool same_type(const Match& match, std::string_view a, std::string_view b) {
-  return match.info(a) && match.info(b) && match.info(a)->dtype == match.info(b)->dtype;
+  return match.info(a) && match.info(b) && match.info(a).is_of_type_of(match.info(b));
 }
 
 }  // namespace fx::rules

@@ -3,14 +3,14 @@
 
 #include <string_view>
 
-#include <fxgraph/ir/types.h>
+#include <fxgraph/ir/type_set.h>
 #include <fxgraph/matchers/match.h>
 #include <fxgraph/rewriter/rule.h>
 
 namespace fx::rules {
 
-/// True for float16, bfloat16, float32 and float64.
-bool is_floating(DType type);
+/// Returns float16, bfloat16, float32 and float64.
+TypeSet floating_types();
 /// True when the tensor called `name` is known to be of a floating-point type.
 bool is_floating(const Match& match, std::string_view name);
 /// True when LibTorch surely has the operator `packet` (see has_kernel_types) for the value called `name`, and that is

@@ -112,6 +112,7 @@ std::vector<std::string> words_for(const std::string& file, const std::string& o
   if (!options.target.empty()) words.insert(words.end(), {"--target", options.target});
   if (options.concurrent) words.emplace_back("--concurrent");
   if (options.whole_batches) words.emplace_back("--whole-batches");
+  if (options.keep_sizes) words.emplace_back("--keep-sizes");
   if (!options.dtype.empty()) words.insert(words.end(), {"--dtype", options.dtype});
   if (options.threads) words.insert(words.end(), {"--threads", std::to_string(options.threads)});
   for (const std::string& input : options.inputs.shapes) words.insert(words.end(), {"--input", input});

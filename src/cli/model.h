@@ -95,6 +95,7 @@ struct OptimizeOptions {
   std::string target;          ///< see fx::OptimizeOptions
   bool concurrent = false;     ///< the same
   bool whole_batches = false;  ///< no micro-batches
+  bool keep_sizes = false;     ///< see fx::OptimizeOptions
   std::string dtype;           ///< see fx::OptimizeOptions; empty, bf16 or bfloat16
   int threads = 0;             ///< 0: as LibTorch has it
   bool verify = false;

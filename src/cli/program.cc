@@ -207,6 +207,8 @@ class Commands {
                   "with --target: several threads may run one loaded copy of the result at once");
     sub->add_flag("--whole-batches", optimize_.whole_batches,
                   "with --target: do not cut batches into micro-batches, whatever is faster");
+    sub->add_flag("--keep-sizes", optimize_.keep_sizes,
+                  "refuse rules after which the program would take fewer types or numbers of dimensions");
     sub->add_option("--dtype", optimize_.dtype,
                     "bf16, with --target: convolutions and products of matrices in bfloat16 where that is faster")
         ->check(CLI::IsMember({"bf16", "bfloat16"}));

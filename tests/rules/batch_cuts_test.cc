@@ -7,7 +7,7 @@
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/batch.h>
 #include <fxgraph/rewriter/rules/optimize.h>
-#include <fxgraph/rewriter/rules/program_shapes.h>
+#include <fxgraph/rewriter/rules/program_facts.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
@@ -36,9 +36,10 @@ std::vector<TensorInfo> forms(std::int64_t batch = 4) { return {{.sizes = {batch
 std::vector<c10::IValue> inputs(std::int64_t batch) { return {at::randn({batch, 6, 8}), at::randn({batch, 6, 8})}; }
 
 std::optional<AcrossSamples> across(GraphModule& module, const std::vector<TensorInfo>& of = forms()) {
-  rules::ProgramShapes shapes(module, of);
-  const auto found = shapes.across_samples();
-  EXPECT_TRUE(shapes.known()) << shapes.unknown_because();
+  rules::ProgramFacts facts(module, of);
+  Shapes shapes;
+  const auto found = facts.across_samples(shapes);
+  EXPECT_TRUE(facts.known()) << facts.unknown_because();
   return found;
 }
 

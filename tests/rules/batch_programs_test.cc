@@ -11,7 +11,7 @@
 #include <functional>
 
 #include <fxgraph/rewriter/rules/batch.h>
-#include <fxgraph/rewriter/rules/program_shapes.h>
+#include <fxgraph/rewriter/rules/program_facts.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/random.h>
 #include <fxgraph/testing/hostile/hostile_program.h>
@@ -308,11 +308,12 @@ class Drawing {
 Rewritten cut(GraphModule& module, const HostileProgram& program, std::int64_t size) {
   std::vector<TensorInfo> inputs;
   for (const at::Tensor& input : program.inputs[0]) inputs.push_back(tensor_info(input));
-  rules::ProgramShapes shapes(module, inputs);
-  if (shapes.across_samples() || !shapes.known()) return {};
+  rules::ProgramFacts facts(module, inputs);
+  Shapes shapes;
+  if (facts.across_samples(shapes) || !facts.known()) return {};
   MicroBatches how{.size = size};
   for (const Node* input : module.graph().placeholders()) {
-    how.inputs.push_back(std::as_const(shapes.shapes())[*input].tensor()->sizes);
+    how.inputs.push_back(std::as_const(shapes)[*input].tensor()->sizes);
     how.inputs.back()[0] = -1;
   }
   module.set_micro_batches(how);

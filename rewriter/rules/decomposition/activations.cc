@@ -19,8 +19,8 @@ std::vector<Rewrite> silu() {
 
 /// 1 + erf of what is below -2.2 rounds to 0 there, and gelu is not 0.
 Decision is_no_half_precision(const Match& match) {
-  const TensorInfo* info = match.info("x");
-  if (info && (info->dtype == DType::float16 || info->dtype == DType::bfloat16))
+  const TensorFacts x = match.info("x");
+  if (x && x.is_of({DType::float16, DType::bfloat16}))
     return refuse("in half precision it would vanish where gelu does not");
   return true;
 }
@@ -56,7 +56,7 @@ std::vector<Rewrite> hardswish() {
 /// There is no largest of none; where the size may become 0, logsumexp is near enough to it.
 Decision has_a_largest(const Match& match) {
   if (!match.info("x")) return refuse("the shape of its input is not known; give --input");
-  const auto& sizes = match.info("x")->sizes;
+  const auto& sizes = match.info("x").sizes();
   if (sizes.empty() || !has_kernel(match, "x", "aten::softmax")) return false;
   const auto rank = static_cast<std::int64_t>(sizes.size());
   const auto dim = static_cast<std::int64_t>(match.literal("d"));
@@ -111,7 +111,6 @@ std::span<const OptimizeRule> family() {
           .order = 50,
           .group = Group::decomposition,
           .promise = Promise::approximate,
-          .reads_types = true,
           .rewrites = gelu,
       },
       {
@@ -130,7 +129,6 @@ std::span<const OptimizeRule> family() {
           .order = 70,
           .group = Group::decomposition,
           .promise = Promise::approximate,
-          .reads_sizes = true,
           .rewrites = softmax,
       },
   };

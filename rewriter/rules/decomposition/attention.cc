@@ -16,14 +16,14 @@ namespace {
 
 /// A mask of bools says which scores there are.
 bool chooses(const Match& match) {
-  const TensorInfo* mask = match.info("mask");
-  return mask && mask->dtype == DType::boolean;
+  const TensorFacts mask = match.info("mask");
+  return mask && mask.is_of({DType::boolean});
 }
 
 /// The products are of sizes that agree, and the mask is as large as the scores, or one.
 bool multiplies(const Match& match) {
   const auto size = [&](const char* name, std::size_t from_end) {
-    const std::vector<std::int64_t>& sizes = match.info(name)->sizes;
+    const std::vector<std::int64_t>& sizes = match.info(name).sizes();
     return from_end <= sizes.size() ? sizes[sizes.size() - from_end] : 1;
   };
   const auto hides = [&](std::int64_t masked, std::int64_t score) {
@@ -35,18 +35,19 @@ bool multiplies(const Match& match) {
 
 /// Nothing in it is empty, or nothing is made larger than the query's batch.
 bool has_shape_of_products(const Match& match) {
-  const std::vector<std::int64_t>& query = match.info("q")->sizes;
+  const std::vector<std::int64_t>& query = match.info("q").sizes();
   bool empty = false, broadcasts = false;
   for (const char* name : {"q", "k", "v", "mask"}) {
     if (!match.has(name)) continue;
-    const TensorInfo* info = match.info(name);
+    const TensorFacts info = match.info(name);
     if (!info) return false;
-    empty |= std::ranges::any_of(info->sizes, [](std::int64_t size) { return size <= 0; });
-    const std::size_t rank = info->sizes.size();
+    const std::vector<std::int64_t>& sizes = info.sizes();
+    empty |= std::ranges::any_of(sizes, [](std::int64_t size) { return size <= 0; });
+    const std::size_t rank = sizes.size();
     const bool is_mask = std::string_view(name) == "mask";
     broadcasts |= is_mask ? rank > query.size() : rank != query.size();
     for (std::size_t i = 3; i <= std::min(rank, query.size()); ++i) {
-      const std::int64_t size = info->sizes[rank - i];
+      const std::int64_t size = sizes[rank - i];
       broadcasts |= !may_be_equal(size, query[query.size() - i]) && !(is_mask && size == 1);
     }
   }
@@ -55,8 +56,8 @@ bool has_shape_of_products(const Match& match) {
 
 Decision may_decompose(const Match& match) {
   if (!match.info("q")) return refuse("the shape of its query is not known; give --input");
-  if (match.info("q")->sizes.empty() || match.info("q")->sizes.back() == 0) return false;
-  if (match.info("q")->sizes.back() < 0 && !match.has("scale"))
+  if (match.info("q").example().sizes.empty() || match.info("q").last_size() == 0) return false;
+  if (match.info("q").last_size() < 0 && !match.has("scale"))
     return refuse("the size of a head differs from call to call");
   if (!same_type(match, "q", "k") || !same_type(match, "q", "v")) return refuse("key and value are of other types");
   if (match.has("mask") && !same_type(match, "mask", "q") && !chooses(match))
@@ -74,8 +75,7 @@ Node& formula(const Match& match, Rewriter& rewriter) {
     return rewriter.call_function(target, args);
   };
   const bool given = match.has("scale");
-  const double scale =
-      given ? match.literal("scale") : 1 / std::sqrt(static_cast<double>(match.info("q")->sizes.back()));
+  const double scale = given ? match.literal("scale") : 1 / std::sqrt(static_cast<double>(match.info("q").last_size()));
   Node& turned = call("aten::transpose.int", {match["k"], -2, -1});
   Node* scores = &call("aten::mul.Scalar", {call("aten::matmul", {match["q"], turned}), scale});
   if (match.has("mask") && chooses(match)) {
@@ -127,8 +127,6 @@ std::span<const OptimizeRule> family() {
           .order = 20,
           .group = Group::decomposition,
           .promise = Promise::approximate,
-          .reads_sizes = true,
-          .reads_types = true,
           .rewrites = attention,
       },
   };

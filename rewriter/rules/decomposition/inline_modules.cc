@@ -17,7 +17,7 @@ std::size_t count_calls(const Graph& graph) {
 PassResult write_out(RuleContext& program) {
   PassResult outcome;
   const std::size_t calls = count_calls(program.module.graph());
-  const ModuleBodies scripted = internal::scripted_bodies(program.module, program.shapes);
+  const ModuleBodies scripted = internal::scripted_bodies(program.module, program.values.example());
   internal::write_out_traced_leaves(program.module);
   Graph written = inline_modules(program.module, scripted);
   ask_inputs_for_ranks(program.module, written);

@@ -21,7 +21,7 @@ std::vector<Rewrite> linear() {
   return {
       {.pattern = "aten::linear(x, w: node, b: node)",
        .when = [](const Match& m) -> Decision {
-         if (m.info("b") && m.info("b")->sizes.size() != 1) return false;
+         if (m.info("b") && m.info("b").rank() != 1) return false;
          return types_agree(m, {"x", "w", "b"});
        },
        .replacement = "aten::add.Tensor(aten::matmul(x, aten::t(w)), b)",

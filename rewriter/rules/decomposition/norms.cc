@@ -53,17 +53,17 @@ Node* tensor_or_null(const Match& match, std::string_view name) { return match.a
 // Half precision is normalised in float inside the kernels.
 Decision is_wide(const Match& match) {
   if (!match.info("x")) return refuse("the type and rank of its input are not known; give --input");
-  const DType type = match.info("x")->dtype;
-  if (type != DType::float32 && type != DType::float64) return refuse("it works on half precision in float inside");
+  if (!match.info("x").is_of({DType::float32, DType::float64}))
+    return refuse("it works on half precision in float inside");
   return true;
 }
 
 Decision may_decompose_batch_norm(const Match& match) {
   if (const Decision wide = is_wide(match); !wide) return wide;
   for (const char* statistic : {"mean", "variance"}) {
-    if (!match.info(statistic) || match.info(statistic)->sizes.size() != 1) return false;
+    if (!match.info(statistic) || match.info(statistic).rank() != 1) return false;
   }
-  const Sizes& sizes = match.info("x")->sizes;
+  const Sizes& sizes = match.info("x").sizes();
   return sizes.size() >= 2 && std::ranges::find(sizes, 0) == sizes.end();
 }
 
@@ -75,7 +75,7 @@ std::vector<Rewrite> batch_norm() {
        .when = may_decompose_batch_norm,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          Formula formula(r);
-         const std::size_t rank = m.info("x")->sizes.size();
+         const std::size_t rank = m.info("x").rank();
          const auto channels = [&](Node* value) { return value ? &formula.along(*value, 1, rank) : nullptr; };
          Node& centred = formula.sub(m["x"], *channels(&m["mean"]));
          Node& scale = formula.inverse_deviation(*channels(&m["variance"]), m.argument("eps"));
@@ -119,7 +119,7 @@ std::vector<Rewrite> layer_norm() {
 Decision may_decompose_group_norm(const Match& match) {
   if (const Decision wide = is_wide(match); !wide) return wide;
   // The groups are found by reshapes to literal sizes: one may differ from call to call.
-  const Sizes& sizes = match.info("x")->sizes;
+  const Sizes& sizes = match.info("x").sizes();
   if (sizes.size() < 2 || std::ranges::find(sizes, 0) != sizes.end()) return false;
   const auto free = std::ranges::count_if(sizes, is_free);
   if (free > 1 || (free == 1 && !is_free(sizes[0])))
@@ -135,7 +135,7 @@ std::vector<Rewrite> group_norm() {
        .when = may_decompose_group_norm,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          Formula formula(r);
-         Sizes sizes = m.info("x")->sizes;
+         Sizes sizes = m.info("x").sizes();
          sizes[0] = reshape_size(sizes[0]);
          std::int64_t each = 1;  // elements of a group
          for (std::size_t i = 1; i < sizes.size(); ++i) each *= sizes[i];
@@ -164,8 +164,6 @@ std::span<const OptimizeRule> family() {
           .order = 80,
           .group = Group::decomposition,
           .promise = Promise::approximate,
-          .reads_sizes = true,
-          .reads_types = true,
           .rewrites = batch_norm,
       },
       {
@@ -175,8 +173,6 @@ std::span<const OptimizeRule> family() {
           .order = 90,
           .group = Group::decomposition,
           .promise = Promise::approximate,
-          .reads_sizes = true,
-          .reads_types = true,
           .rewrites = layer_norm,
       },
       {
@@ -186,8 +182,6 @@ std::span<const OptimizeRule> family() {
           .order = 100,
           .group = Group::decomposition,
           .promise = Promise::approximate,
-          .reads_sizes = true,
-          .reads_types = true,
           .rewrites = group_norm,
       },
   };

@@ -140,7 +140,7 @@ std::vector<Rewrite> packed() {
 
 PassResult unpack(RuleContext& program) {
   static const RuleSet rules(program.rule.rules(packed()));
-  const RewriteReport done = rewrite_to_fixed_point(program.module, rules, {.shapes = &program.shapes});
+  const RewriteReport done = rewrite_to_fixed_point(program.module, rules, program.values.driver());
   if (done.applied > 0) eliminate_dead_code(program.module);  // packing for recurrent networks
   const bool cut = program.module.micro_batches().size > 0;
   program.module.set_micro_batches({});

@@ -39,13 +39,13 @@ const char* mask_of(const Match& match) {
 }
 
 /// The mask must not make the scores larger.
-bool broadcasts_to_scores(const Match& match, const TensorInfo& mask) {
-  const TensorInfo *q = match.info("q"), *k = match.info("k");
-  if (mask.sizes.size() > q->sizes.size()) return false;
-  std::vector<std::int64_t> scores = q->sizes;
-  scores.back() = k->sizes[k->sizes.size() - 2];
-  for (std::size_t i = 1; i <= mask.sizes.size(); ++i) {
-    const std::int64_t size = mask.sizes[mask.sizes.size() - i];
+bool broadcasts_to_scores(const Match& match, const std::vector<std::int64_t>& mask) {
+  std::vector<std::int64_t> scores = match.info("q").sizes();
+  const std::vector<std::int64_t>& keys = match.info("k").sizes();
+  if (mask.size() > scores.size()) return false;
+  scores.back() = keys[keys.size() - 2];
+  for (std::size_t i = 1; i <= mask.size(); ++i) {
+    const std::int64_t size = mask[mask.size() - i];
     if (size != 1 && !may_be_equal(size, scores[scores.size() - i])) return false;
   }
   return true;
@@ -55,9 +55,9 @@ Decision is_mask(const Match& match) {
   const char* name = mask_of(match);
   if (!name) return true;
   const bool added = name == kMasks[0];
-  const TensorInfo* mask = match.info(name);
-  const bool fits = mask && broadcasts_to_scores(match, *mask) &&
-                    (added ? same_type(match, name, "q") : mask->dtype == DType::boolean);
+  const TensorFacts mask = match.info(name);
+  const bool fits = mask && broadcasts_to_scores(match, mask.sizes()) &&
+                    (added ? same_type(match, name, "q") : mask.is_of({DType::boolean}));
   if (!fits) return refuse("its mask is not one of the scores' shape and type");
   if (added) return true;  // with zeros for NaN where it hides a whole row, as the preconditions say
   for (const char* fill : {"hidden_fill", "shown_fill"}) {
@@ -75,8 +75,8 @@ bool keeps_precision(const Match& match) {
     if (!match.has(name)) continue;
     const Argument& type = match.argument(name);
     const bool wide = type == Argument(DType::float32) || type == Argument(DType::float64);
-    const bool narrow = match.info("q")->dtype == DType::float64 && type == Argument(DType::float32);
-    if (!(wide && !narrow) && !(type == Argument(match.info("q")->dtype))) return false;
+    const bool narrow = match.info("q").dtype() == DType::float64 && type == Argument(DType::float32);
+    if (!(wide && !narrow) && !(type == Argument(match.info("q").dtype()))) return false;
   }
   return true;
 }
@@ -85,16 +85,19 @@ bool keeps_precision(const Match& match) {
 bool takes_scale() { return find_torch_operator("aten::scaled_dot_product_attention") != nullptr; }
 
 Decision is_attention(const Match& match) {
-  const TensorInfo *q = match.info("q"), *k = match.info("k"), *v = match.info("v");
-  if (!q || !k || !v) return refuse("the shapes of query, key and value are not known; give --input");
-  const std::size_t rank = q->sizes.size();
-  if (rank < 3 || rank > 4 || k->sizes.size() != rank || v->sizes.size() != rank) return false;
+  for (const char* name : {"q", "k", "v"}) {
+    if (!match.info(name)) return refuse("the shapes of query, key and value are not known; give --input");
+  }
+  const std::vector<std::int64_t>&q = match.info("q").sizes(), &k = match.info("k").sizes(),
+        &v = match.info("v").sizes();
+  const std::size_t rank = q.size();
+  if (rank < 3 || rank > 4 || k.size() != rank || v.size() != rank) return false;
   if (!is_floating(match, "q") || !same_type(match, "q", "k") || !same_type(match, "q", "v")) return false;
   for (std::size_t i = 0; i + 2 < rank; ++i) {
-    if (!may_be_equal(q->sizes[i], k->sizes[i]) || !may_be_equal(q->sizes[i], v->sizes[i])) return false;
+    if (!may_be_equal(q[i], k[i]) || !may_be_equal(q[i], v[i])) return false;
   }
-  if (q->sizes.back() == 0) return false;
-  if (q->sizes.back() < 0 && !takes_scale()) return refuse("the size of a head differs from call to call");
+  if (q.back() == 0) return false;
+  if (q.back() < 0 && !takes_scale()) return refuse("the size of a head differs from call to call");
   // `transpose(1, 2)` is the last two of three dimensions, `transpose(2, 3)` those of four.
   if (match.has("a")) {
     const auto from_end = [&](const char* name) {
@@ -122,7 +125,7 @@ Node& attention(const Match& match, Rewriter& rewriter) {
     const std::vector<NamedArgument> kwargs = {{"scale", Argument(scale)}};
     return rewriter.call_function("aten::scaled_dot_product_attention", std::vector<Argument>{q, k, v, mask}, kwargs);
   }
-  const double own = scale * std::sqrt(static_cast<double>(match.info("q")->sizes.back()));
+  const double own = scale * std::sqrt(static_cast<double>(match.info("q").last_size()));
   Node& query = std::abs(own - 1) < 1e-6 ? q : rewriter.call_function("aten::mul.Scalar", {q, own});
   Node& both = rewriter.call_function("aten::_scaled_dot_product_attention", {query, k, v, mask});
   return rewriter.call_function(python::kGetItem, {both, 0});
@@ -178,8 +181,6 @@ std::span<const OptimizeRule> family() {
           .order = 260,
           .group = Group::fusion,
           .promise = Promise::approximate,
-          .reads_sizes = true,
-          .reads_types = true,
           .rewrites = rewrites,
       },
   };

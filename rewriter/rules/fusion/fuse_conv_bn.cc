@@ -167,6 +167,7 @@ class BatchNormFolding {
       if (!producer) continue;
       const auto source = OperationSite::find(program_.module, *producer, first);
       if (!source) continue;
+      asked_.clear();
       const std::string reason = fold(*source, *user);
       if (reason.empty()) {
         ++outcome.applied;
@@ -178,16 +179,16 @@ class BatchNormFolding {
   }
 
   /// batch_norm works on dimension 1, linear on the last: of a matrix they are the same.
-  std::string not_a_matrix(const Node& between) const {
-    const TensorInfo* info = std::as_const(program_.shapes)[between].tensor();
+  std::string not_a_matrix(const Node& between) {
+    const TensorFacts info = program_.values.info(between, asked_);
     if (!info) return "the rank of " + between.name() + " is not known; give --input";
-    return info->sizes.size() == 2 ? "" : "it normalises dimension 1, the linear layer works on the last";
+    return info.rank() == 2 ? "" : "it normalises dimension 1, the linear layer works on the last";
   }
 
   /// batch_norm works on dimension 1. That is the channels when there is a batch; a convolution does without one.
-  std::string not_batched(const OperationSite& conv, const OperationSite& bn) const {
-    const TensorInfo* info = std::as_const(program_.shapes)[conv.node()].tensor();
-    const std::size_t rank = info ? info->sizes.size() : rank_taken_by(bn);
+  std::string not_batched(const OperationSite& conv, const OperationSite& bn) {
+    const TensorFacts info = program_.values.info(conv.node(), asked_);
+    const std::size_t rank = info ? info.rank() : rank_taken_by(bn);
     const at::Tensor weight = conv.tensor("weight");
     if (rank == 0) return "whether " + conv.node().name() + " has a batch dimension is not known; give --input";
     if (weight.defined() && rank != static_cast<std::size_t>(weight.dim()))
@@ -222,6 +223,7 @@ class BatchNormFolding {
     if (std::string reason = obstacle(layer, bn, layer, bn); !reason.empty()) return reason;
     const Folded folded = fold_after(layer, bn, what);
     if (!folded.refusal.empty()) return folded.refusal;
+    if (const Decision known = program_.values.require(rule_, asked_.facts()); !known) return known.reason();
     weights_.replace(layer, folded.weight, folded.bias);
     note_provenance(layer.node(), bn.node());
     drop(bn.node(), layer.node());
@@ -232,13 +234,14 @@ class BatchNormFolding {
     if (std::string reason = obstacle(bn, linear, linear, bn); !reason.empty()) return reason;
     Node* input = bn.input();
     if (!input) return "what it normalises is computed inside its module";
-    const TensorInfo* info = std::as_const(program_.shapes)[*input].tensor();
-    if (info && !is_floating(info->dtype)) return "it makes whole numbers floating-point";
+    const TensorFacts info = program_.values.info(*input, asked_);
+    if (info && !info.is_of(floating_types())) return "it makes whole numbers floating-point";
     const ProgramEffects& effects = weights_.effects();
     if (const Node* write = effects.write_between(*input, bn.node(), linear.node()))
       return write->name() + " writes to what it normalises before the linear layer runs";
     const Folded folded = fold_before(bn, linear);
     if (!folded.refusal.empty()) return folded.refusal;
+    if (const Decision known = program_.values.require(rule_, asked_.facts()); !known) return known.reason();
     weights_.replace(linear, folded.weight, folded.bias);
     note_provenance(linear.node(), bn.node());
     drop(bn.node(), *input);
@@ -257,6 +260,7 @@ class BatchNormFolding {
   }
 
   RuleContext& program_;
+  FactLog asked_;  // of the pair at hand
   std::string_view rule_;
   Graph& graph_;
   Weights weights_;

@@ -8,7 +8,7 @@ namespace fx::rules::fusion_linear {
 namespace {
 
 bool has_rank(const Match& match, std::string_view name, std::size_t rank) {
-  return match.info(name) && match.info(name)->sizes.size() == rank;
+  return match.info(name) && match.info(name).rank() == rank;
 }
 
 Decision weight_is_matrix(const Match& match) {
@@ -19,18 +19,22 @@ Decision weight_is_matrix(const Match& match) {
 Decision bias_fits(const Match& match) {
   if (!match.info("b") || !match.info("w"))
     return refuse("the shapes of its weight and bias are not known; give --input");
-  return has_rank(match, "w", 2) && has_rank(match, "b", 1) && match.info("b")->sizes[0] == match.info("w")->sizes[0] &&
-         match.info("b")->sizes[0] >= 0 && same_type(match, "b", "w") && same_type(match, "x", "w");
+  return has_rank(match, "w", 2) && has_rank(match, "b", 1) &&
+         match.info("b").sizes()[0] == match.info("w").sizes()[0] && match.info("b").sizes()[0] >= 0 &&
+         same_type(match, "b", "w") && same_type(match, "x", "w");
 }
 
 /// Of sizes [n], [1, n] or [m, n]: what does not make the product larger.
 Decision sum_fits_product(const Match& match) {
-  const TensorInfo *a = match.info("x"), *b = match.info("y"), *c = match.info("c");
-  if (!a || !b || !c) return refuse("the shapes of its operands are not known; give --input");
-  if (a->sizes.size() != 2 || b->sizes.size() != 2 || c->sizes.empty() || c->sizes.size() > 2) return false;
-  const std::int64_t rows = a->sizes[0], columns = b->sizes[1];
-  if (columns < 0 || (c->sizes.size() == 2 && c->sizes[0] < 0)) return false;  // they may differ in other calls
-  if (c->sizes.back() != columns || (c->sizes.size() == 2 && c->sizes[0] != rows && c->sizes[0] != 1)) return false;
+  for (const char* name : {"x", "y", "c"}) {
+    if (!match.info(name)) return refuse("the shapes of its operands are not known; give --input");
+  }
+  if (!has_rank(match, "x", 2) || !has_rank(match, "y", 2)) return false;
+  const std::vector<std::int64_t>& c = match.info("c").sizes();
+  if (c.empty() || c.size() > 2) return false;
+  const std::int64_t rows = match.info("x").sizes()[0], columns = match.info("y").sizes()[1];
+  if (columns < 0 || (c.size() == 2 && c[0] < 0)) return false;  // they may differ in other calls
+  if (c.back() != columns || (c.size() == 2 && c[0] != rows && c[0] != 1)) return false;
   return is_floating(match, "x") && same_type(match, "x", "y") && same_type(match, "x", "c");
 }
 
@@ -81,8 +85,6 @@ std::span<const OptimizeRule> family() {
           .group = Group::fusion,
           .inference = true,
           .promise = Promise::reassociates,
-          .reads_sizes = true,
-          .reads_types = true,
           .rewrites = linear,
       },
   };

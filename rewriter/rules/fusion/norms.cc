@@ -12,13 +12,14 @@ namespace {
 /// The sizes of x along the dimensions `d`, when these are its last ones in order; nothing when they are not, or when x
 /// is not known.
 std::vector<Argument> trailing_sizes(const Match& match) {
-  const TensorInfo* info = match.info("x");
+  const TensorFacts info = match.info("x");
   if (!info) return {};
+  const std::vector<std::int64_t>& all = info.sizes();
   const Argument& dims = match.argument("d");
   const std::vector<Argument> list = dims.is_sequence()
                                          ? std::vector<Argument>(dims.elements().begin(), dims.elements().end())
                                          : std::vector<Argument>{dims};
-  const auto rank = static_cast<std::int64_t>(info->sizes.size());
+  const auto rank = static_cast<std::int64_t>(all.size());
   const auto count = static_cast<std::int64_t>(list.size());
   std::vector<Argument> sizes;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -26,8 +27,8 @@ std::vector<Argument> trailing_sizes(const Match& match) {
     const std::int64_t dim = list[static_cast<std::size_t>(i)].as_int();
     const std::int64_t wanted = rank - count + i;
     if (wanted < 0 || (dim < 0 ? dim + rank : dim) != wanted) return {};
-    if (info->sizes[static_cast<std::size_t>(wanted)] < 0) return {};  // differs from call to call
-    sizes.emplace_back(info->sizes[static_cast<std::size_t>(wanted)]);
+    if (all[static_cast<std::size_t>(wanted)] < 0) return {};  // differs from call to call
+    sizes.emplace_back(all[static_cast<std::size_t>(wanted)]);
   }
   return sizes;
 }
@@ -54,11 +55,12 @@ Decision scales_elementwise(const Match& match) {
   const Argument& shape = match.argument("shape");
   if (!shape.is_sequence()) return false;
   for (const char* name : {"gamma", "beta"}) {
-    const TensorInfo* info = match.info(name);
+    const TensorFacts info = match.info(name);
     if (!info) return refuse("the shape of its weight is not known; give --input");
-    if (info->sizes.size() != shape.elements().size()) return false;
-    for (std::size_t i = 0; i < info->sizes.size(); ++i) {
-      if (!(shape.elements()[i] == Argument(info->sizes[i]))) return false;
+    const std::vector<std::int64_t>& sizes = info.sizes();
+    if (sizes.size() != shape.elements().size()) return false;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (!(shape.elements()[i] == Argument(sizes[i]))) return false;
     }
   }
   return same_type(match, "x", "gamma") && same_type(match, "x", "beta");
@@ -123,8 +125,6 @@ std::span<const OptimizeRule> family() {
           .group = Group::fusion,
           .inference = true,
           .promise = Promise::approximate,
-          .reads_sizes = true,
-          .reads_types = true,
           .rewrites = layer_norm,
       },
       {
@@ -136,8 +136,6 @@ std::span<const OptimizeRule> family() {
           .group = Group::fusion,
           .inference = true,
           .promise = Promise::approximate,
-          .reads_sizes = true,
-          .reads_types = true,
           .rewrites = rms_norm,
       },
   };

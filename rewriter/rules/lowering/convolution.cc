@@ -35,23 +35,23 @@ constexpr const char* kTransposed =
     "literal, groups: int, dilation: literal)";
 
 Decision fits(const Match& match) {
-  const TensorInfo *x = match.info("x"), *w = match.info("w");
+  const TensorFacts x = match.info("x"), w = match.info("w");
   if (!x || !w) return refuse("the shapes of its input and weight are not known; give --input");
-  for (const TensorInfo* each : {x, w}) {
-    if (each->sizes.size() != 4) return refuse("its input or weight is not of four dimensions");
-    if (!has_packed_kernels(*each) || each->dtype != x->dtype)
+  for (const TensorFacts& each : {x, w}) {
+    if (each.rank() != 4) return refuse("its input or weight is not of four dimensions");
+    if (!has_packed_kernels(each) || each.dtype() != x.dtype())
       return refuse("it is neither float32 nor bfloat16, as far as this processor has that, on the CPU");
-    if (each->numel() == 0) return refuse("its input or weight is empty");
+    if (each.example().numel() == 0) return refuse("its input or weight is empty");
   }
-  const TensorInfo* b = match.has("b") ? match.info("b") : nullptr;
-  if (match.has("b") && !(b && is_on_cpu(*b, x->dtype) && b->sizes.size() == 1))
+  const TensorFacts b = match.has("b") ? match.info("b") : TensorFacts();
+  if (match.has("b") && !(b && is_on_cpu(b, x.dtype()) && b.rank() == 1))
     return refuse("its bias is not a vector of its type");
   return true;
 }
 
 Decision fits_xnnpack(const Match& match) {
   if (const Decision fitting = fits(match); !fitting) return fitting;
-  return match.info("x")->dtype == DType::float32;
+  return match.info("x").dtype() == DType::float32;
 }
 
 constexpr std::array kGeometry = {"stride", "padding", "dilation", "groups"};
@@ -66,7 +66,7 @@ Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
   Node& x = onednn_image(r, m["x"]);
   std::vector<Argument> pack = {channels_last_weight(r, m["w"]), onednn_bias(r, m.argument("b"))};
   push_back(pack, m, kGeometry);
-  pack.push_back(list_of(m.info("x")->sizes));
+  pack.push_back(list_of(m.info("x").example().sizes));
   pack.push_back(Argument(attribute));
   Node& packed = r.call_function("mkldnn_prepacked::conv2d_prepack", pack);
   return r.call_function("aten::contiguous", {r.call_function("mkldnn_prepacked::conv2d_run", {x, packed})});

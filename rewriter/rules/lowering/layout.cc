@@ -75,7 +75,7 @@ class ChannelsLast {
     ++moved_;
   }
 
-  const TensorInfo* info(const Node& node) const { return std::as_const(program_.shapes)[node].tensor(); }
+  const TensorInfo* info(const Node& node) const { return program_.values.example(node); }
 
   /// Fits on both sides of a reorder: its channels stand alone.
   bool is_small(const Node& node) const {
@@ -107,6 +107,9 @@ class ChannelsLast {
       }
     }
     if (moves.empty() || converted > kept) return;
+    FactLog asked;  // only images have channels last
+    for (const Node* other : others) program_.values.info(*other, asked).rank();
+    if (!program_.values.require(program_.rule.name, asked.facts())) return;
     Rewriter& rewriter = program_.rewriter;
     for (const auto& [old, source] : moves) take(node, *old, *source);
     for (Node* other : others) {
@@ -119,10 +122,11 @@ class ChannelsLast {
     const auto scope = rewriter.inserting_after(*value);
     Node& back = rewriter.call_function("aten::contiguous", std::vector<Argument>{*value});
     for (Node* user : users) rewriter.replace_input_with(*user, *value, back);
-    const ValueInfo same = std::as_const(program_.shapes)[node];  // a copy: the table may grow
-    if (value != &node) program_.shapes[node] = {};               // its dimensions are in another order now
-    program_.shapes[*value] = same;
-    program_.shapes[back] = same;
+    program_.values.stands_for(back, node);
+    if (value != &node) {
+      program_.values.stands_for(*value, node);
+      program_.values.forget(node);  // its dimensions are in another order now
+    }
     keeps_[*value] = true;
   }
 

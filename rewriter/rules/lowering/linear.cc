@@ -17,35 +17,35 @@ using Sizes = std::vector<std::int64_t>;
 constexpr const char* kLinear = "aten::linear(x: node, w: node, maybe(b: node))";
 
 Decision fits(const Match& match) {
-  const TensorInfo *x = match.info("x"), *w = match.info("w");
+  const TensorFacts x = match.info("x"), w = match.info("w");
   if (!x || !w) return refuse("the shapes of its input and weight are not known; give --input");
-  if (w->sizes.size() != 2 || x->sizes.size() < 2 || x->sizes.size() > 4)
+  if (w.rank() != 2 || x.rank() < 2 || x.rank() > 4)
     return refuse("its input is not of two to four dimensions, or its weight no matrix");
-  if (!has_packed_kernels(*x) || !is_on_cpu(*w, x->dtype))
+  if (!has_packed_kernels(x) || !is_on_cpu(w, x.dtype()))
     return refuse("it is neither float32 nor bfloat16, as far as this processor has that, on the CPU");
-  if (x->numel() == 0 || w->numel() == 0) return refuse("its input or weight is empty");
-  const TensorInfo* b = match.has("b") ? match.info("b") : nullptr;
-  if (match.has("b") && !(b && is_on_cpu(*b, x->dtype) && b->sizes == Sizes{w->sizes[0]}))
+  if (x.example().numel() == 0 || w.example().numel() == 0) return refuse("its input or weight is empty");
+  const TensorFacts b = match.has("b") ? match.info("b") : TensorFacts();
+  if (match.has("b") && !(b && is_on_cpu(b, x.dtype()) && b.sizes() == Sizes{w.sizes()[0]}))
     return refuse("its bias is not a number of its type for each output");
   return true;
 }
 
 Decision fits_addmm(const Match& match) {
   if (const Decision shapes = fits(match); !shapes) return shapes;
-  return match.has("b") && match.info("x")->sizes.size() == 2;
+  return match.has("b") && match.info("x").rank() == 2;
 }
 
 Decision fits_row(const Match& match) {
   if (const Decision shapes = fits(match); !shapes) return shapes;
-  const TensorInfo& x = *match.info("x");
-  return x.dtype == DType::float32 && x.numel() == x.sizes.back();
+  const TensorFacts x = match.info("x");
+  return x.dtype() == DType::float32 && x.example().numel() == x.example().sizes.back();
 }
 
 /// XNNPACK takes the last dimension of what lies in memory: an image with channels last is not for it.
 Decision fits_xnnpack(const Match& match) {
   if (const Decision shapes = fits(match); !shapes) return shapes;
-  const TensorInfo& x = *match.info("x");
-  return x.dtype == DType::float32 && x.sizes.size() <= 3;
+  const TensorFacts x = match.info("x");
+  return x.dtype() == DType::float32 && x.rank() <= 3;
 }
 
 /// [n, m, rows, features] of an input of two to four dimensions.
@@ -67,7 +67,7 @@ Sizes image_sizes(const Sizes& sizes) {
 }
 
 Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
-  const Sizes &x = m.info("x")->sizes, &w = m.info("w")->sizes;
+  const Sizes &x = m.info("x").example().sizes, &w = m.info("w").sizes();
   Node& kernel = channels_last_weight(r, r.call_function("aten::reshape", {m["w"], list_of({w[0], w[1], 1, 1})}));
   Node& packed = r.call_function("mkldnn_prepacked::conv2d_prepack",
                                  {kernel, onednn_bias(r, m.argument("b")), list_of({1, 1}), list_of({0, 0}),

@@ -22,14 +22,14 @@ constexpr const char* kNorm =
     "_)";
 
 Decision fits(const Match& match) {
-  const TensorInfo* x = match.info("x");
+  const TensorFacts x = match.info("x");
   if (!x) return refuse("the shape of its input is not known; give --input");
-  if (x->sizes.size() != 4 || x->numel() == 0 || !is_on_cpu(*x, DType::float32))
+  if (x.rank() != 4 || x.example().numel() == 0 || !is_on_cpu(x, DType::float32))
     return refuse("its input is not float32 on the CPU, of four dimensions");
   for (const char* name : {"mean", "variance", "weight", "bias"}) {
     if (!match.has(name)) continue;
-    const TensorInfo* each = match.info(name);
-    if (!each || !is_on_cpu(*each, DType::float32) || each->sizes != std::vector<std::int64_t>{x->sizes[1]})
+    const TensorFacts each = match.info(name);
+    if (!each || !is_on_cpu(each, DType::float32) || each.sizes() != match.info("mean").sizes())
       return refuse("its statistics or weights are not vectors of float32");
   }
   return true;
@@ -65,19 +65,20 @@ Affine affine_of(const Match& m, Rewriter& r) {
 }
 
 Node& onednn(const Match& m, Rewriter& r) {
-  const std::vector<std::int64_t>& sizes = m.info("x")->sizes;
+  const std::vector<std::int64_t>& sizes = m.info("x").example().sizes;
+  const std::int64_t channels = m.info("mean").sizes()[0];
   const Affine affine = affine_of(m, r);
   Node& kernel =
-      channels_last_weight(r, r.call_function("aten::reshape", {*affine.scale, list_of({sizes[1], 1, 1, 1})}));
+      channels_last_weight(r, r.call_function("aten::reshape", {*affine.scale, list_of({channels, 1, 1, 1})}));
   Node& packed = r.call_function(
       "mkldnn_prepacked::conv2d_prepack",
-      {kernel, *affine.shift, list_of({1, 1}), list_of({0, 0}), list_of({1, 1}), sizes[1], list_of(sizes), "none"});
+      {kernel, *affine.shift, list_of({1, 1}), list_of({0, 0}), list_of({1, 1}), channels, list_of(sizes), "none"});
   return r.call_function("aten::contiguous",
                          {r.call_function("mkldnn_prepacked::conv2d_run", {onednn_image(r, m["x"]), packed})});
 }
 
 Node& scaled(const Match& m, Rewriter& r) {
-  const std::int64_t channels = m.info("x")->sizes[1];
+  const std::int64_t channels = m.info("mean").sizes()[0];
   if (channels > 1 && !has_sure_channels(m["x"])) {
     r.assertions().add(SizeRelation::equal, r.call_function("aten::size.int", {m["x"], 1}), channels,
                        m["x"].name() + " must be " + std::to_string(channels) +
@@ -126,8 +127,6 @@ std::span<const OptimizeRule> family() {
           .order = 510,
           .group = Group::lowering,
           .promise = Promise::approximate,
-          .reads_ranks = true,
-          .reads_types = true,
           .rewrites = norm,
           .pass = apply_fastest_to_images,
       },

@@ -10,9 +10,9 @@ namespace fx::rules::lowering_pool {
 namespace {
 
 Decision fits(const Match& match) {
-  const TensorInfo* x = match.info("x");
+  const TensorFacts x = match.info("x");
   if (!x) return refuse("the shape of its input is not known; give --input");
-  if (x->sizes.size() != 4 || x->numel() == 0 || !is_on_cpu(*x, DType::float32))
+  if (x.rank() != 4 || x.example().numel() == 0 || !is_on_cpu(x, DType::float32))
     return refuse("its input is not float32 on the CPU, of four dimensions");
   for (const Argument& each : match.argument("dilation").elements()) {
     if (each != Argument(1)) return refuse("its windows have gaps");

@@ -21,14 +21,14 @@ std::size_t count_per_layer(const Match& match) { return match.literal("has_bias
 bool all_are_float(const Match& match, const Argument& values) {
   bool all = true;
   for_each_node(values, [&](const Node& value) {
-    const TensorInfo* info = match.info(value);
-    all = all && info && is_on_cpu(*info, DType::float32);
+    const TensorFacts info = match.info(value);
+    all = all && info && is_on_cpu(info, DType::float32);
   });
   return all;
 }
 
 Decision fits(const Match& match, std::size_t states) {
-  const TensorInfo* x = match.info("x");
+  const TensorFacts x = match.info("x");
   if (!x) return refuse("the shape of its input is not known; give --input");
   if (match.literal("train") != 0 && match.literal("dropout") != 0) return refuse("it draws in training");
   const auto layers = static_cast<std::size_t>(match.literal("num_layers"));
@@ -38,8 +38,8 @@ Decision fits(const Match& match, std::size_t states) {
     return refuse("it projects its state, or its weights are no list here");
   if (states == 1 ? !state.is_node() : !state.is_container() || state.elements().size() != states)
     return refuse("its state is no list here");
-  if (x->sizes.size() != 3 || x->numel() == 0) return refuse("its input is empty or not of three dimensions");
-  if (!is_on_cpu(*x, DType::float32) || !all_are_float(match, weights) || !all_are_float(match, state))
+  if (x.rank() != 3 || x.example().numel() == 0) return refuse("its input is empty or not of three dimensions");
+  if (!is_on_cpu(x, DType::float32) || !all_are_float(match, weights) || !all_are_float(match, state))
     return refuse("it is not float32 on the CPU");
   return true;
 }
@@ -149,7 +149,7 @@ Node& lower_network(const Network& network, const Match& m, Rewriter& r, const W
     const bool has_biases = each == 4;
     network.pack(r,
                  {weights[i].node(), weights[i + 1].node(), has_biases ? &weights[i + 2].node() : nullptr,
-                  has_biases ? &weights[i + 3].node() : nullptr, m.info(weights[i].node())->sizes[0] / network.gates},
+                  has_biases ? &weights[i + 3].node() : nullptr, m.info(weights[i].node()).sizes()[0] / network.gates},
                  way, packed);
   }
   return r.call_function(network.own,

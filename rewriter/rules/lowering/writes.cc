@@ -12,7 +12,6 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/module_info.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 
@@ -45,7 +44,6 @@ class Writes {
   }
 
   PassResult put_in() {
-    if (program_.inputs) same_.emplace(program_.module, *program_.inputs);
     return each([](const OperatorSchema& called) { return in_place_overload(called); },
                 [](const OperatorSchema& called, const OperatorSchema&) { return called.target; },
                 [&](const Node&, const Node& value) { return own_[value] && value.num_users() == 1; });
@@ -63,7 +61,9 @@ class Writes {
       const OperatorSchema* becomes = call ? other(call.schema()) : nullptr;
       const Node* value = becomes && call.argument(0) ? call.argument(0)->node_or_null() : nullptr;
       if (!value || !std::ranges::count(kInPlace, functional(call.schema(), *becomes).view())) continue;
-      if (!is_unseen(node, *value) || !same_tensor(node, *value)) continue;
+      FactLog asked;
+      if (!is_unseen(node, *value) || !same_tensor(node, *value, asked)) continue;
+      if (!program_.values.require(program_.rule.name, asked.facts())) continue;
       spell_as_operator(node);
       program_.rewriter.set_target(node, becomes->target);
       effects_.changed(node);
@@ -81,24 +81,19 @@ class Writes {
   }
 
   /// One type throughout, and no size grows: in place and out of place give the same.
-  bool same_tensor(const Node& node, const Node& value) const {
-    const TensorInfo *before = info(value), *after = info(node);
-    if (!before || !after || before->dtype != after->dtype || before->sizes != after->sizes) return false;
-    if (same_ && !(*same_)(node, value)) return false;
-    if (before->dtype != DType::float32 && before->dtype != DType::float64 && before->dtype != DType::bfloat16)
-      return false;
+  bool same_tensor(const Node& node, const Node& value, FactLog& asked) const {
+    const TensorFacts before = program_.values.info(value, asked), after = program_.values.info(node, asked);
+    if (!before || !after || !after.is_of_sizes_of(before)) return false;
+    if (!before.is_of({DType::float32, DType::float64, DType::bfloat16}) || !after.is_of_type_of(before)) return false;
     bool same = true;
     node.for_each_input([&](const Node& input) {
-      const TensorInfo* other = info(input);
-      same = same && other && other->dtype == before->dtype;
+      const TensorFacts other = program_.values.info(input, asked);
+      same = same && other && other.is_of_type_of(before);
     });
     return same;
   }
 
-  const TensorInfo* info(const Node& node) const { return std::as_const(program_.shapes)[node].tensor(); }
-
   RuleContext& program_;
-  std::optional<SameTensors> same_;
   Graph& graph_;
   internal::TrackedEffects effects_;
   NodeMap<bool> own_;
@@ -127,7 +122,6 @@ std::span<const OptimizeRule> family() {
           .order = 590,
           .group = Group::lowering,
           .promise = Promise::bit_exact,
-          .reads_types = true,
           .pass = write_in_place,
       },
   };

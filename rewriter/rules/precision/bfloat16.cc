@@ -44,10 +44,10 @@ Node& cast(Rewriter& r, const Argument& value, DType to) {
 Decision fits(const Match& match) {
   for (const auto& [name, value] : match.bindings()) {
     if (!value.is_node() || match.contains(value.node())) continue;
-    const TensorInfo* info = match.info(name.view());
+    const TensorFacts info = match.info(name.view());
     if (!info) return refuse("the types of what it multiplies are not known; give --input");
-    if (!is_on_cpu(*info, DType::float32)) return refuse("it is not float32 on the CPU");
-    if (info->numel() == 0) return refuse("what it multiplies is empty");
+    if (!is_on_cpu(info, DType::float32)) return refuse("it is not float32 on the CPU");
+    if (info.example().numel() == 0) return refuse("what it multiplies is empty");
   }
   return true;
 }
@@ -160,9 +160,9 @@ class Casts {
   /// The value in bfloat16 of which this is the copy in float32, when nobody writes to either; or null.
   Node* unrounded(const Node& value) const {
     Node* source = cast_to(value, DType::float32);
-    const TensorInfo* info = source ? std::as_const(program_.shapes)[*source].tensor() : nullptr;
+    const TensorFacts info = source ? program_.values.info(*source, asked_) : TensorFacts();
     const bool fits =
-        info && info->dtype == DType::bfloat16 && !written_.is_written(value) && !written_.is_written(*source);
+        info && !written_.is_written(value) && !written_.is_written(*source) && info.is_of({DType::bfloat16});
     return fits ? source : nullptr;
   }
 
@@ -186,19 +186,19 @@ class Casts {
 
   /// op(_to_copy(y, float32), …) -> _to_copy(op(y, …), float32).
   void move_behind(Node& node) {
-    const TensorInfo* result = std::as_const(program_.shapes)[node].tensor();
-    if (!result || result->dtype != DType::float32) return;
+    asked_.clear();
+    const TensorFacts result = program_.values.info(node, asked_);
+    if (!result || !result.is_of({DType::float32})) return;
     const bool is_view = calls(kViews, node);
     if (!is_view && rounds_its_numbers(call_of(node))) return;
     std::vector<std::pair<Node*, Node*>> moves;  // the copy in float32, what it is of
     for (Node* input : node.all_input_nodes()) {
-      const TensorInfo* info = std::as_const(program_.shapes)[*input].tensor();
-      if (!info && is_view) continue;  // a size
+      if (!program_.values.example(*input) && is_view) continue;  // a size
       Node* source = unrounded(*input);
       if (!source) return;
       moves.emplace_back(input, source);
     }
-    if (moves.empty()) return;
+    if (moves.empty() || !program_.values.require(program_.rule.name, asked_.facts())) return;
     Rewriter& rewriter = program_.rewriter;
     const std::vector<Node*> users = node.users().to_vector();
     for (const auto& [old, source] : moves) {
@@ -208,20 +208,22 @@ class Casts {
     const auto scope = rewriter.inserting_after(node);
     Node& back = cast(rewriter, node, DType::float32);
     for (Node* user : users) rewriter.replace_input_with(*user, node, back);
-    const ValueInfo wide = std::as_const(program_.shapes)[node];  // a copy: the table may grow
-    program_.shapes[back] = wide;
-    program_.shapes[node].tensors[0].dtype = DType::bfloat16;
+    program_.values.stands_for(back, node);
+    program_.values.set_type(back, DType::float32);
+    program_.values.set_type(node, DType::bfloat16);
     ++done_;
   }
 
   /// _to_copy(_to_copy(y, float32), bfloat16) -> y, for those who only read it.
   void drop(Node& node) {
+    asked_.clear();
     Node* value = cast_to(node, DType::bfloat16);
     Node* source = value ? unrounded(*value) : nullptr;
     if (!source) return;
     for (const Node& user : node.users()) {
       if (user.is(Op::output) || effects_of(user).may_alias || effects_of(user).impure()) return;
     }
+    if (!program_.values.require(program_.rule.name, asked_.facts())) return;
     Rewriter& rewriter = program_.rewriter;
     rewriter.replace_all_uses_with(node, *source);
     rewriter.erase_node(node);
@@ -233,6 +235,7 @@ class Casts {
   Graph& graph_;
   mutable ProgramEffects written_;  // remembers its answers
   NodeMap<bool> rounded_;
+  mutable FactLog asked_;  // of the place at hand
   std::size_t done_ = 0;
 };
 

@@ -11,8 +11,8 @@ namespace {
 
 /// LibTorch multiplies the second of two complex numbers by an alpha: infinities tell x + y from y + x.
 bool is_complex_sum(const RuleContext& program, const Node& node) {
-  const TensorInfo* info = std::as_const(program.shapes)[node].tensor();
-  if (!info || (info->dtype != DType::complex64 && info->dtype != DType::complex128)) return false;
+  const TensorInfo* info = program.values.example(node);
+  if (!info || !TypeSet{DType::complex64, DType::complex128}.contains(info->dtype)) return false;
   const Call call = call_of(node);
   return call && call.schema().traits.commutative;
 }

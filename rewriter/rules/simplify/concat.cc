@@ -28,13 +28,13 @@ Call inner_concatenation(const Argument& element, std::int64_t dim) {
 
 /// Whether what it joins is of one type: else it rounds some of it, on the way to a wider type perhaps.
 Decision is_of_one_type(const Match& match, const Call& concatenation) {
-  const TensorInfo* first = nullptr;
+  std::optional<DType> first;
   for (const Argument& part : concatenation.argument(0)->elements()) {
     const Node* node = part.node_or_null();
-    const TensorInfo* info = node ? match.info(*node) : nullptr;
+    const TensorFacts info = node ? match.info(*node) : TensorFacts();
     if (!info) return refuse("the types of what it joins are not known; give --input");
-    if (first && first->dtype != info->dtype) return refuse("it joins values of different types");
-    first = info;
+    if (first && *first != info.dtype()) return refuse("it joins values of different types");
+    first = info.dtype();
   }
   return true;
 }
@@ -127,7 +127,6 @@ std::span<const OptimizeRule> family() {
           .group = Group::simplify,
           .inference = true,
           .promise = Promise::bit_exact,
-          .reads_types = true,
           .rewrites = concatenations,
       },
   };

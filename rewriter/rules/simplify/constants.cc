@@ -186,12 +186,18 @@ class LiteralOperands {
   }
 
   void make_literal(Node& node, Node& x, Node& c, std::string_view scalar_overload) {
-    const TensorInfo* info = std::as_const(program_.shapes)[x].tensor();
+    FactLog asked;
+    const TensorFacts info = program_.values.info(x, asked);
     if (!info) {
       outcome_.refused.push_back({{}, node.name(), "the type of its input is not known; give --input"});
       return;
     }
-    if (!is_floating(info->dtype) || info->sizes.empty()) return;  // a tensor without dimensions takes the other's type
+    if (!info.is_of(floating_types()) || !info.has_dimensions())
+      return;  // without dimensions it takes the other's type
+    if (const Decision known = program_.values.require(program_.rule.name, asked.facts()); !known) {
+      outcome_.refused.push_back({{}, node.name(), known.reason()});
+      return;
+    }
     const at::Tensor value = program_.module.attribute(path_of(c));
     const Argument number =
         value.is_floating_point() ? Argument(value.item<double>()) : Argument(value.item<std::int64_t>());
@@ -243,7 +249,6 @@ std::span<const OptimizeRule> family() {
           .group = Group::simplify,
           .inference = true,
           .promise = Promise::bit_exact,
-          .reads_types = true,
           .pass = literal_operands,
       },
   };

@@ -14,11 +14,10 @@ namespace {
 
 /// The number must not change the type: a bool becomes an int by `+ 0`, an int a float by `* 1.0`.
 Decision keeps_type(const Match& match) {
-  const TensorInfo* info = match.info("x");
-  if (!info) return refuse("the type of its input is not known; give --input");
+  const TensorFacts x = match.info("x");
+  if (!x) return refuse("the type of its input is not known; give --input");
   if (is_floating(match, "x")) return true;
-  const bool complex = info->dtype == DType::complex64 || info->dtype == DType::complex128;
-  return !complex && info->dtype != DType::boolean && match.argument("c").is_int();
+  return match.argument("c").is_int() && !x.is_of({DType::complex64, DType::complex128, DType::boolean});
 }
 
 Decision keeps_whole_numbers(const Match& match) {
@@ -79,8 +78,8 @@ std::vector<Rewrite> pairs() {
 /// Its reciprocal is as exact as the number itself: in half precision only where that has a number for it.
 Decision has_reciprocal(const Match& match) {
   const double c = std::abs(match.literal("c"));
-  const bool wide = match.info("x") && match.info("x")->dtype != DType::float16;
-  return wide ? c > 1e-30 && c < 1e30 : c > 1e-4 && c < 1e4;
+  if (c > 1e-4 && c < 1e4) return true;
+  return c > 1e-30 && c < 1e30 && match.info("x") && !match.info("x").is_of({DType::float16});
 }
 
 std::vector<Rewrite> division() {
@@ -97,7 +96,7 @@ std::vector<Rewrite> division() {
 /// Literals of ordinary size, where all is floating-point; not in half precision, which might overflow on the way.
 Decision may_merge(const Match& match) {
   if (const Decision floating = keeps_floating(match); !floating) return floating;
-  if (match.info("x")->dtype == DType::float16) return refuse("half precision might overflow on the way");
+  if (match.info("x").is_of({DType::float16})) return refuse("half precision might overflow on the way");
   const double a = std::abs(match.literal("a")), b = std::abs(match.literal("b"));
   return (a == 0 || (a > 1e-6 && a < 1e6)) && (b == 0 || (b > 1e-6 && b < 1e6));
 }
@@ -146,7 +145,7 @@ std::vector<Rewrite> casts() {
        .pattern = "aten::to.dtype(x: node, t: literal)",
        .when = [](const Match& m) -> Decision {
          if (!m.info("x")) return refuse("the type of its input is not known; give --input");
-         return m.argument("t").kind() == ArgumentKind::dtype && m.argument("t").as_dtype() == m.info("x")->dtype;
+         return m.argument("t").kind() == ArgumentKind::dtype && m.argument("t").as_dtype() == m.info("x").dtype();
        },
        .replacement = "x",
        .examples = {"aten::to.dtype(x, lit(torch.float32))", "aten::to.dtype(x, lit(torch.float64))"}},
@@ -166,7 +165,6 @@ std::span<const OptimizeRule> family() {
           .group = Group::simplify,
           .inference = true,
           .promise = Promise::bit_exact,
-          .reads_types = true,
           .rewrites = arithmetic,
       },
       {
@@ -208,7 +206,6 @@ std::span<const OptimizeRule> family() {
           .group = Group::simplify,
           .inference = true,
           .promise = Promise::bit_exact,
-          .reads_types = true,
           .rewrites = casts,
       },
   };

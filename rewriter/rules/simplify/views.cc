@@ -85,14 +85,14 @@ std::vector<Rewrite> permutations() {
 
 /// The sizes that come out are those that go in.
 Decision keeps_shape(const Match& match) {
-  const TensorInfo* info = match.info("x");
-  if (!info) return refuse("the shape of its input is not known; give --input");
+  if (!match.info("x")) return refuse("the shape of its input is not known; give --input");
+  const Sizes& there = match.info("x").sizes();
   std::optional<Sizes> sizes = integers(match.argument("shape"));
-  if (!sizes || sizes->size() != info->sizes.size()) return false;
-  const bool empty = std::ranges::count(info->sizes, 0) > 0;
+  if (!sizes || sizes->size() != there.size()) return false;
+  const bool empty = std::ranges::count(there, 0) > 0;
   for (std::size_t i = 0; i < sizes->size(); ++i) {
     // Where a size is free, -1 stands for it, once; so what is equal is right for any.
-    if ((*sizes)[i] != info->sizes[i] && ((*sizes)[i] != -1 || empty)) return false;
+    if ((*sizes)[i] != there[i] && ((*sizes)[i] != -1 || empty)) return false;
   }
   return std::ranges::count(*sizes, -1) <= 1;
 }
@@ -119,20 +119,21 @@ std::vector<Rewrite> reshapes() {
 }
 
 Decision is_one_there(const Match& match) {
-  const TensorInfo* info = match.info("x");
-  if (!info) return refuse("the shape of its input is not known; give --input");
-  const auto rank = static_cast<std::int64_t>(info->sizes.size());
+  if (!match.info("x")) return refuse("the shape of its input is not known; give --input");
+  const Sizes& sizes = match.info("x").sizes();
+  const auto rank = static_cast<std::int64_t>(sizes.size());
   const auto dim = static_cast<std::int64_t>(match.literal("d"));
-  return rank > 0 && info->sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] == 1;
+  return rank > 0 && sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] == 1;
 }
 
 /// Never one, whatever the input.
 Decision is_never_one(const Match& match) {
-  const TensorInfo* info = match.info("x");
-  if (!info || info->sizes.empty()) return false;
-  const auto rank = static_cast<std::int64_t>(info->sizes.size());
+  if (!match.info("x")) return false;
+  const Sizes& sizes = match.info("x").sizes();
+  const auto rank = static_cast<std::int64_t>(sizes.size());
+  if (rank == 0) return false;
   const auto dim = static_cast<std::int64_t>(match.literal("d"));
-  const std::int64_t size = info->sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)];
+  const std::int64_t size = sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)];
   if (is_free(size)) return refuse("the size of the dimension differs from call to call");
   return size != 1;
 }
@@ -191,7 +192,6 @@ std::span<const OptimizeRule> family() {
           .group = Group::simplify,
           .inference = true,
           .promise = Promise::bit_exact,
-          .reads_sizes = true,
           .rewrites = reshapes,
       },
       {
@@ -203,7 +203,6 @@ std::span<const OptimizeRule> family() {
           .group = Group::simplify,
           .inference = true,
           .promise = Promise::bit_exact,
-          .reads_sizes = true,
           .rewrites = squeezes,
       },
       {

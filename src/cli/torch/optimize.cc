@@ -150,6 +150,7 @@ class Optimization {
                                            .concurrent = options_.concurrent,
                                            .micro_batches = !options_.whole_batches,
                                            .dtype = dtype_,
+                                           .keep_sizes = options_.keep_sizes,
                                            .progress = [&](std::string_view rule) {
                                              progress.reset();
                                              progress.emplace(fmt::format("applying {}", rule));
@@ -197,6 +198,9 @@ class Optimization {
           fmt::format("a forward takes {} with it, and {} without", human_seconds(done_.rounding_undone->undone),
                       human_seconds(done_.rounding_undone->kept)));
     }
+    for (const rules::HeldInput& held : done_.held)
+      row("held to",
+          fmt::format("{} {}, since {} went by that; --keep-sizes does without", held.input, held.form, held.rule));
     print_micro_batches();
     line = fmt::format("{} nodes", after_.nodes);
     if (after_.peak_bytes)
@@ -354,6 +358,8 @@ class Optimization {
                                 {"bfloat16_seconds", done_.rounding_undone->undone}};
     }
     if (done_.micro_batches) out["micro_batches"] = to_json(*done_.micro_batches);
+    for (const rules::HeldInput& held : done_.held)
+      out["held"].push_back({{"input", held.input}, {"form", held.form}, {"rule", held.rule}});
     if (!done_.without_micro_batches.empty()) out["without_micro_batches"] = done_.without_micro_batches;
     if (difference_)
       out["verified"] = {

@@ -7,8 +7,14 @@ namespace fx::internal {
 namespace product_rows {
 namespace {
 
-/// All of one type of float; others are left to the kernels.
+/// All of one type of float; others are left to the kernels, which take another beside float32 or float64 where there
+/// is nothing to multiply alone.
 DType common_type(std::initializer_list<const TensorType*> tensors) {
+  const DType first = (*tensors.begin())->dtype;
+  for (const TensorType* each : tensors) {
+    const auto is_wide = [](DType type) { return type == DType::float32 || type == DType::float64; };
+    if (each->dtype != first && (is_wide(first) || is_wide(each->dtype))) SizeCall::refuse_types(first, each->dtype);
+  }
   const DType dtype = SizeCall::float_type(**tensors.begin());
   for (const TensorType* each : tensors) SizeCall::require_type(*each, dtype);
   return dtype;

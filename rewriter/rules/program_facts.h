@@ -1,0 +1,119 @@
+// ProgramFacts: what optimize() knows of the values of a program that changes under it, and answers for.
+//
+//   fx::rules::ProgramFacts facts(*gm, inputs);
+//   fx::rewrite_to_fixed_point(*gm, rules, facts.driver());
+//   facts.assert_required();
+//
+// Sizes that differ from call to call are hidden (fxgraph/rewriter/rules/free_sizes.h), so what is read of sizes holds
+// wherever types and ranks do. A rule that went by a type or a rank is answered for like this: the program as it was
+// before the rule is worked out for inputs of other types and ranks. Where it refuses them, or the value is as it was
+// read, the fact is proven. Where not, the inputs are held to the example's form, which is asserted.
+//
+// Cost: a propagation of shapes the first time, afterwards of what has changed; for a fact that needs it one pass of
+// SymbolicShapes for each other form of each input. Thread-safety: none.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fxgraph/contract/contract.h>
+#include <fxgraph/contract/symbolic_shapes.h>
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/rewriter/rules/batch.h>
+#include <fxgraph/rewriter/rules/known_values.h>
+#include <fxgraph/shapes/shape_prop.h>
+
+namespace fx::rules {
+
+/// The operators that ask for what is asserted of an input.
+inline constexpr const char *kRankQuestion = "aten::dim", *kTypeQuestion = "prim::dtype";
+
+/// True when the program asserts something of that property of the input.
+bool is_asserted(const Node& input, InputProperty property);
+
+/// See the top of this file.
+class ProgramFacts : public KnownValues {
+ public:
+  /// `inputs` are the example's; without any nothing is known. With `keeps_sizes` a rule that would hold the program
+  /// to a form is refused.
+  ProgramFacts(GraphModule& module, const std::vector<TensorInfo>& inputs, bool keeps_sizes = false);
+
+  /// Works out what is new since the last time. What is required from now on is of the program as it is now.
+  void find();
+  /// Where the program computes across the samples of a batch, if it does: of inputs of any sizes, or else of any
+  /// number of samples of the example's. `shapes` become those of the sizes asked last.
+  std::optional<AcrossSamples> across_samples(Shapes& shapes);
+
+  /// True when inputs are known and the program takes them.
+  bool known() const { return !inputs_.empty() && unknown_because_.empty(); }
+  /// Why it does not.
+  const std::string& unknown_because() const { return unknown_because_; }
+  /// How many nodes' shapes were asked for, over all.
+  std::size_t worked_out() const { return worked_out_; }
+
+  DriverOptions driver_by_example() override { return KnownValues::driver(example_, by_example_); }
+  Decision require(std::string_view rule, std::span<const Fact> facts) override;
+  void stands_for(const Node& made, const Node& old) override;
+  void set_type(const Node& value, DType type) override;
+  void forget(const Node& value) override;
+
+  /// Asserts what was required since the last time; no driver may be at work.
+  void assert_required();
+  /// All that is asserted so far.
+  const std::vector<HeldInput>& held() const { return held_; }
+
+ protected:
+  Shapes& in_every_call() override;
+
+ private:
+  /// Answers like ProgramFacts, and refuses sizes of the example that differ from call to call.
+  struct ByExample : FactGuard {
+    explicit ByExample(ProgramFacts& all) : facts(all) {}
+    Decision require(std::string_view rule, std::span<const Fact> asked) override;
+    void stands_for(const Node& made, const Node& old) override { facts.stands_for(made, old); }
+    ProgramFacts& facts;
+  };
+  /// Inputs in another form, and what the program makes of them.
+  struct Form {
+    std::vector<std::size_t> inputs;  ///< that are not as in the example
+    SymbolicShapes shapes;
+  };
+  using Held = std::pair<FactKind, std::size_t>;  // dtype or rank of an input
+
+  void propagate();
+  void run();
+  void forget_changing_forms();
+  const std::vector<Form>& other_forms(FactKind kind);
+  SymbolicShapes worked_out_for(const std::vector<TensorInfo>& inputs) const;
+  bool holds(const Fact& fact, const Form& form);
+  const TensorType* in_form(const Node& value, const Form& form) const;
+  bool is_held(FactKind kind, std::size_t input) const;
+  static std::string form_of(FactKind kind, const TensorInfo& info);
+
+  GraphModule& module_;
+  std::vector<TensorInfo> inputs_;
+  bool keeps_sizes_;
+  ByExample by_example_{*this};
+
+  ShapeProp propagated_;
+  bool must_run_ = false;  // meta tensors do not do for this program
+  std::size_t worked_out_ = 0;
+  std::string unknown_because_;
+  Shapes known_;           // in every call
+  bool is_marked_ = true;  // known_ is of example_
+
+  std::shared_ptr<GraphModule> before_;                         // the program when find() was called
+  NodeMap<const Node*> was_;                                    // in that program
+  NodeMap<bool> typed_;                                         // by a rule
+  std::optional<std::vector<Form>> other_types_, other_ranks_;  // that it takes
+  std::map<Held, std::string> required_;                        // and the rule that went by it
+  std::set<Held> asserted_;
+  std::vector<HeldInput> held_;
+};
+
+}  // namespace fx::rules
