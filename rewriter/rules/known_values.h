@@ -26,7 +26,8 @@ struct HeldInput {
 /// See the top of this file. Of a program that runs on one example alone both tables are one, and nobody answers.
 class KnownValues : public FactGuard {
  public:
-  KnownValues() = default;
+  KnownValues() = default;  ///< of which nothing is known
+  /// Of a program that runs on one example.
   explicit KnownValues(Shapes example) : example_(std::move(example)) {}
 
   /// What holds in every call: answers are noted in `asked`.
@@ -35,6 +36,7 @@ class KnownValues : public FactGuard {
   }
   /// What the example shows; null where it shows no tensor.
   const TensorInfo* example(const Node& value) const { return example_[value].tensor(); }
+  /// All that the example shows.
   const Shapes& example() const { return example_; }
 
   /// For drivers: what conditions and patterns read is required.
@@ -52,15 +54,17 @@ class KnownValues : public FactGuard {
   virtual void forget(const Node& value) { example_[value] = {}; }
 
  protected:
+  /// Options with this table and guard.
   static DriverOptions driver(Shapes& shapes, FactGuard& guard) {
     DriverOptions options;
     options.shapes = &shapes;
     options.guard = &guard;
     return options;
   }
+  /// Returns the table of what holds in every call.
   virtual Shapes& in_every_call() { return example_; }
 
-  Shapes example_;
+  Shapes example_;  ///< what the example shows
 };
 
 }  // namespace fx::rules

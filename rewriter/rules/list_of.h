@@ -13,4 +13,10 @@ inline Argument list_of(const std::vector<std::int64_t>& numbers) {
   return Argument::list(std::vector<Argument>(numbers.begin(), numbers.end()));
 }
 
+/// The elements of such an argument; a number stands for a list of it.
+inline std::vector<Argument> elements_of(const Argument& list) {
+  if (!list.is_sequence()) return {list};
+  return {list.elements().begin(), list.elements().end()};
+}
+
 }  // namespace fx::rules

@@ -184,14 +184,18 @@ const std::vector<ProgramFacts::Form>& ProgramFacts::other_forms(FactKind kind) 
       add(form, {i});
     }
   }
+  std::vector<bool> grouped(inputs_.size());
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const auto is_alike = [&](std::size_t k) {
+      return kind == FactKind::dtype ? inputs_[k].dtype == inputs_[i].dtype
+                                     : inputs_[k].sizes.size() == inputs_[i].sizes.size();
+    };
     std::vector<std::size_t> alike;
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
-      if (inputs_[k].dtype == inputs_[i].dtype && inputs_[k].sizes.size() == inputs_[i].sizes.size())
-        alike.push_back(k);
+      if (!grouped[k] && is_alike(k)) alike.push_back(k);
     }
-    const bool is_excluded = std::ranges::any_of(alike, [&](std::size_t k) { return is_held(kind, k); });
-    if (alike.size() < 2 || alike[0] != i || is_excluded) continue;
+    for (const std::size_t k : alike) grouped[k] = true;
+    if (alike.size() < 2 || std::ranges::any_of(alike, [&](std::size_t k) { return is_held(kind, k); })) continue;
     for (std::size_t at = 0; at < others_of(kind, inputs_[i]).size(); ++at) {
       std::vector<TensorInfo> form = inputs_;
       for (const std::size_t k : alike) form[k] = others_of(kind, inputs_[k])[at];

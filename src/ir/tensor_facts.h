@@ -27,16 +27,20 @@ struct Fact {
   TypeSet types{};              ///< of `dtype`: it is one of these
   std::uint64_t ranks = 0;      ///< of `rank`: bit i, it may be i
   const Node* other = nullptr;  ///< of `same_dtype` and `same_sizes`: it is like this one
+  /// The same answer to the same question.
   friend bool operator==(const Fact&, const Fact&) = default;
 };
 
 /// What was asked, each once, in the order of asking.
 class FactLog {
  public:
+  /// Adds what is not noted yet.
   void note(const Fact& fact) {
     if (std::find(facts_.begin(), facts_.end(), fact) == facts_.end()) facts_.push_back(fact);
   }
+  /// Returns all that is noted.
   const std::vector<Fact>& facts() const { return facts_; }
+  /// Forgets it.
   void clear() { facts_.clear(); }
 
  private:
@@ -50,11 +54,14 @@ class TensorFacts {
   /// Answers from `info`, which may be null, and notes it in `asked`, which may be null.
   TensorFacts(const TensorInfo* info, const Node& value, FactLog* asked) : info_(info), value_(&value), asked_(asked) {}
 
+  /// True when something is known.
   explicit operator bool() const { return info_ != nullptr; }
+  /// The element type; where more than one would do, ask is_of().
   DType dtype() const {
     note({value_, FactKind::dtype, TypeSet{info_->dtype}});
     return info_->dtype;
   }
+  /// True when the element type is one of these.
   bool is_of(TypeSet types) const {
     const bool is = types.contains(info_->dtype);
     note({value_, FactKind::dtype, is ? types : ~types});
@@ -66,10 +73,12 @@ class TensorFacts {
     note({value_, FactKind::same_dtype, {}, 0, other.value_});
     return true;
   }
+  /// How many dimensions it has.
   std::size_t rank() const {
     note({value_, FactKind::rank, {}, std::uint64_t{1} << info_->sizes.size()});
     return info_->sizes.size();
   }
+  /// True unless it is a scalar tensor.
   bool has_dimensions() const {
     const bool has = !info_->sizes.empty();
     note({value_, FactKind::rank, {}, has ? ~std::uint64_t{1} : std::uint64_t{1}});

@@ -11,21 +11,27 @@ namespace fx {
 /// A set of element types.
 class TypeSet {
  public:
-  constexpr TypeSet() = default;
+  constexpr TypeSet() = default;  ///< none
+  /// These.
   constexpr TypeSet(std::initializer_list<DType> types) {
     for (const DType type : types) add(type);
   }
   /// Bit i: DType i.
   explicit constexpr TypeSet(std::uint64_t bits) : bits_(bits) {}
+  /// Returns every type.
   static constexpr TypeSet all() { return TypeSet(~std::uint64_t{0}); }
 
+  /// Puts one more into it.
   constexpr void add(DType type) { bits_ |= bit(type); }
+  /// @name Questions and operations of sets.
+  /// @{
   constexpr bool contains(DType type) const { return (bits_ & bit(type)) != 0; }
   constexpr bool is_within(TypeSet other) const { return (bits_ & ~other.bits_) == 0; }
   constexpr TypeSet operator&(TypeSet other) const { return TypeSet(bits_ & other.bits_); }
   constexpr TypeSet operator|(TypeSet other) const { return TypeSet(bits_ | other.bits_); }
   constexpr TypeSet operator~() const { return TypeSet(~bits_); }
   friend constexpr bool operator==(TypeSet, TypeSet) = default;
+  /// @}
 
  private:
   static constexpr std::uint64_t bit(DType type) { return std::uint64_t{1} << static_cast<unsigned>(type); }

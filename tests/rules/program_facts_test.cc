@@ -1,5 +1,5 @@
 // A rule that went by the rank or type of the example leaves an assertion where the program took others
-// (rewriter/rules/input_forms.h).
+// (rewriter/rules/program_facts.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -9,7 +9,7 @@
 #include <fxgraph/text/parse.h>
 #include "tests/support/error_of.h"
 
-namespace fx::input_forms_test {
+namespace fx::program_facts_test {
 
 using torch::Tensor;
 
@@ -184,4 +184,4 @@ TEST(InputForms, AreNotAssertedOfInputsThatTheProgramDoesNotTake) {
   EXPECT_TRUE(module.graph().find_nodes(Op::call_function, Symbol("torch._assert")).empty()) << module.graph();
 }
 
-}  // namespace fx::input_forms_test
+}  // namespace fx::program_facts_test

@@ -94,8 +94,7 @@ Decision refuse_one_value() { return refuse("it normalises one value at a time")
 
 Decision may_decompose_layer_norm(const Match& match) {
   const auto is_one = [](const Argument& size) { return size == Argument(1); };
-  const Argument& shape = match.argument("shape");
-  if (shape.is_sequence() && std::ranges::all_of(shape.elements(), is_one)) return refuse_one_value();
+  if (std::ranges::all_of(elements_of(match.argument("shape")), is_one)) return refuse_one_value();
   return is_wide(match);
 }
 
@@ -106,7 +105,8 @@ std::vector<Rewrite> layer_norm() {
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          Formula formula(r);
          Sizes dims;
-         for (auto i = static_cast<std::int64_t>(m.argument("shape").elements().size()); i > 0; --i) dims.push_back(-i);
+         for (auto i = static_cast<std::int64_t>(elements_of(m.argument("shape")).size()); i > 0; --i)
+           dims.push_back(-i);
          return formula.scaled(formula.normalised(m["x"], dims, m.argument("eps")), tensor_or_null(m, "weight"),
                                tensor_or_null(m, "bias"));
        },

@@ -1,6 +1,7 @@
 // Normalisations written out are found and called by their names: layer_norm, and rms_norm where LibTorch has it.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <fxgraph/rewriter/rules/list_of.h>
 #include <fxgraph/rewriter/rules/type_conditions.h>
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/operators.h>
@@ -15,10 +16,7 @@ std::vector<Argument> trailing_sizes(const Match& match) {
   const TensorFacts info = match.info("x");
   if (!info) return {};
   const std::vector<std::int64_t>& all = info.sizes();
-  const Argument& dims = match.argument("d");
-  const std::vector<Argument> list = dims.is_sequence()
-                                         ? std::vector<Argument>(dims.elements().begin(), dims.elements().end())
-                                         : std::vector<Argument>{dims};
+  const std::vector<Argument> list = elements_of(match.argument("d"));
   const auto rank = static_cast<std::int64_t>(all.size());
   const auto count = static_cast<std::int64_t>(list.size());
   std::vector<Argument> sizes;

@@ -20,6 +20,13 @@ DType common_type(std::initializer_list<const TensorType*> tensors) {
   return dtype;
 }
 
+/// The same of a product that something is added to, of which kernels take more types.
+DType common_type(const TensorType& added, std::initializer_list<const TensorType*> factors) {
+  const DType dtype = common_type(factors);
+  SizeCall::require_type(added, dtype);
+  return dtype;
+}
+
 void require_rank(const SizeCall& c, const TensorType& tensor, std::size_t rank) {
   c.require(tensor.sizes.size() == rank, rank == 1 ? "a vector" : rank == 2 ? "a matrix" : "a batch of matrices");
 }
@@ -66,7 +73,7 @@ void added_product(SizeCall& c) {
   Sizes sizes = product_of(c, a, b, rank);
   c.require_expands(self.sizes, sizes);
   if (rank == 3 && self.dtype != a.dtype) SizeCall::give_up("types that are promoted");
-  c.give(std::move(sizes), common_type({&self, &a, &b}));
+  c.give(std::move(sizes), common_type(self, {&a, &b}));
 }
 
 // (self, batch1, batch2): summed up over the batch
@@ -79,7 +86,7 @@ void summed_product(SizeCall& c) {
   Sizes sizes = {a.sizes[1], b.sizes[2]};
   if (c.schema().written_argument(0) && self.sizes != sizes) SizeCall::give_up("a tensor that may get other sizes");
   c.require_expands(self.sizes, sizes);
-  c.give(std::move(sizes), common_type({&self, &a, &b}));
+  c.give(std::move(sizes), common_type(self, {&a, &b}));
 }
 
 // (input, weight, bias)
@@ -92,7 +99,9 @@ void linear(SizeCall& c) {
   sizes.back() = weight.sizes[0];
   const TensorType* bias = c.given("bias") ? &c.tensor("bias") : nullptr;
   if (bias) c.require_expands(bias->sizes, sizes);
-  c.give(std::move(sizes), bias ? common_type({&input, &weight, bias}) : common_type({&input, &weight}));
+  const DType dtype = common_type({&input, &weight});
+  if (bias && bias->dtype != dtype) SizeCall::give_up("a bias of another type, which some kernels add");
+  c.give(std::move(sizes), dtype);
 }
 
 void matrix_vector(SizeCall& c) {
@@ -110,7 +119,7 @@ void added_matrix_vector(SizeCall& c) {
   c.require_equal(a.sizes[1], b.sizes[0]);
   if (self.sizes.empty() || a.numel() == SizeExpr(0)) SizeCall::give_up("a number to add to, or nothing to add");
   c.require_expands(self.sizes, {a.sizes[0]});
-  c.give({a.sizes[0]}, common_type({&self, &a, &b}));
+  c.give({a.sizes[0]}, common_type(self, {&a, &b}));
 }
 
 void dot(SizeCall& c) {
@@ -142,6 +151,7 @@ void attention(SizeCall& c) {
     c.require_equal(query.sizes[i], key.sizes[i]);
     c.require_equal(key.sizes[i], value.sizes[i]);
   }
+  for (const TensorType* each : {&query, &key}) SizeCall::float_type(*each);  // others become that when they are scaled
   c.require_equal(query.sizes[rank - 1], key.sizes[rank - 1]);
   c.require_equal(key.sizes[rank - 2], value.sizes[rank - 2]);
   sizes.back() = value.sizes.back();
