@@ -9,7 +9,6 @@
 #include <fxgraph/contract/open_sizes.h>
 #include <fxgraph/export/graph_writer.h>
 #include <fxgraph/export/input_layout.h>
-#include <fxgraph/export/packing.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/run/value.h>
@@ -86,7 +85,7 @@ void CallInputs::add_input(Node& placeholder, const c10::IValue* example) {
   if (note_ && options_.sizes != ExportedSizes::fixed) ranges_.insert(note_->ranges.begin(), note_->ranges.end());
   Input input{&placeholder,
               spec      ? *spec
-              : example ? spec_of_value(*example)
+              : example ? spec_of(*example)
                         : TreeSpec::leaf(),
               leaves_.size(), keyword && *keyword};
   if (!placeholder.args().empty() && !example) {
@@ -359,7 +358,7 @@ std::vector<c10::IValue> CallInputs::make(const Symbols& symbols) const {
   std::vector<c10::IValue> values;
   for (const Input& input : inputs_) {
     std::size_t leaf = input.first_leaf;
-    values.push_back(packed_value(input.spec, [&] { return make_leaf(leaves_[leaf++], symbols); }));
+    values.push_back(input.spec.pack_values([&] { return make_leaf(leaves_[leaf++], symbols); }));
   }
   return values;
 }

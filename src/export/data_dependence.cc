@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include <fxgraph/export/exported_operator.h>
+#include <fxgraph/export/operators.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/records/operator_flags.h>
 #include <fxgraph/run/operators.h>

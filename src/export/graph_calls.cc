@@ -5,31 +5,14 @@
 #include <cmath>
 #include <utility>
 
-#include <fxgraph/export/exported_operator.h>
 #include <fxgraph/export/graph_reader.h>
+#include <fxgraph/export/operators.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/run/python_calls.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
 namespace {
-
-// Operators on symbolic sizes and what they are on sizes that are known while running.
-struct Renamed {
-  const char* from;
-  const char* to;
-};
-constexpr Renamed kRenamed[] = {
-    {"aten::sym_size.int", "aten::size.int"},
-    {"aten::sym_size", "aten::size"},
-    {"aten::sym_stride.int", "aten::stride.int"},
-    {"aten::sym_stride", "aten::stride"},
-    {"aten::sym_numel", "aten::numel"},
-    {"aten::sym_storage_offset", "aten::storage_offset"},
-    {"aten::_assert_scalar", "torch._assert"},
-    {"aten::_assert_async.msg", "torch._assert"},
-    {"torch._sym_sqrt", "math.sqrt"},
-};
 
 // Arguments that newer releases gave to operators and older ones can do without: they only check more.
 constexpr std::pair<const char*, const char*> kOnlyChecks[] = {
@@ -80,16 +63,6 @@ bool is_list_of_indices(const c10::Argument& argument) {
   const auto list = argument.type()->cast<c10::ListType>();
   return list && list->getElementType()->kind() == c10::TypeKind::OptionalType;
 }
-
-Symbol renamed(Symbol target) {
-  for (const Renamed& row : kRenamed) {
-    if (target == row.from) return Symbol(row.to);
-  }
-  return target;
-}
-
-// `_operator.add` is what Python calls the module of `operator.add`.
-Symbol target_of(const std::string& text) { return renamed(canonical_target(Symbol(text))); }
 
 }  // namespace
 

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include <fxgraph/export/lifts.h>
 #include <fxgraph/export/literals.h>
 #include <fxgraph/export/tensor_questions.h>
 
@@ -120,12 +119,6 @@ const TensorMeta* GraphReader::meta_named(const std::string& name) {
 
 // ── Arguments ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-Argument GraphReader::read_device(const Json& json) {
-  Device device{Symbol(string_of(member(json, "type")))};
-  if (const Json* index = find_member(json, "index")) device.index = static_cast<std::int32_t>(integer_of(*index));
-  return Argument(device);
-}
-
 Argument GraphReader::read_argument(const Json& json) {
   const auto [kind, value] = variant_of(json);
   if (std::optional<Argument> literal = read_literal(kind, value)) return std::move(*literal);
@@ -134,7 +127,6 @@ Argument GraphReader::read_argument(const Json& json) {
     const auto [inner, what] = variant_of(value);
     return inner == "as_name" ? lookup(string_of(what)) : read_argument(value);
   }
-  if (kind == "as_device") return read_device(value);
   if (kind == "as_operator") return Argument(string_of(value));
   if (kind == "as_graph") return read_nested(value);
   std::vector<Argument> elements;

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <fxgraph/export/exported_operator.h>
 #include <fxgraph/export/literals.h>
-#include <fxgraph/export/number_calls.h>
+#include <fxgraph/export/operators.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/value.h>
@@ -219,11 +218,11 @@ void GraphWriter::write_call(const Node& node) {
       refuse(node, "an index into a tensor, or into a list that varies");
     return;
   }
-  if (const char* python = python_number_call(node.target()); python && is_number(shape.kind)) {
+  if (const std::string python = python_number_call(node); !python.empty() && is_number(shape.kind)) {
     Json inputs = Json::array();
     static constexpr const char* kNames[] = {"a", "b", "c"};
     static constexpr const char* kSizeNames[] = {"self", "dim"};
-    const bool is_operator = std::string_view(python).starts_with("torch.ops.");
+    const bool is_operator = python.starts_with("torch.ops.");
     for (std::size_t i = 0; i < node.args().size() && i < (is_operator ? 2 : 3); ++i) {
       inputs.push_back(
           {{"name", is_operator ? kSizeNames[i] : kNames[i]}, {"arg", argument(node.arg(i))}, {"kind", 1}});

@@ -72,7 +72,8 @@ class GraphWriter {
   const DataSource* source(const Node& node) const { return data_ ? data_->find(node) : nullptr; }
   void note_source(const Node& node, const DataSource& source);
   std::optional<Json> number_of(const SizeExpr& expr);
-  Json add_number(const SizeExpr& expr, const char* target, std::initializer_list<std::pair<const char*, Json>> args);
+  Json add_number(const SizeExpr& expr, const std::string& target,
+                  std::initializer_list<std::pair<const char*, Json>> args);
   void add_node(const Node& node, const std::string& target, Json inputs, Json outputs, Json single);
   void find_left_out();
   bool is_fixed(const Node& node) const;

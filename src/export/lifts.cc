@@ -1,8 +1,9 @@
-#include <fxgraph/export/lifts.h>
-
+// Operators that core ATen spells out.
 #include <algorithm>
 #include <span>
 #include <string_view>
+
+#include <fxgraph/export/graph_reader.h>
 
 namespace fx::pt2 {
 namespace {

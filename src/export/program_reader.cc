@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <fxgraph/export/input_notes.h>
-#include <fxgraph/export/lifts.h>
 #include <fxgraph/module/written_mode.h>
 
 namespace fx::pt2 {

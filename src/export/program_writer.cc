@@ -11,8 +11,7 @@
 #include <fxgraph/export/data_dependence.h>
 #include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/guards.h>
-#include <fxgraph/export/number_lists.h>
-#include <fxgraph/export/tensor_numbers.h>
+#include <fxgraph/export/numbers.h>
 #include <fxgraph/export/tensor_questions.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>

@@ -6,7 +6,6 @@
 #include <map>
 #include <ostream>
 
-#include <fxgraph/export/archive_mode.h>
 #include <fxgraph/export/program_writer.h>
 #include <fxgraph/module/written_mode.h>
 #include <fxgraph/run/stored_values.h>

@@ -6,24 +6,10 @@
 
 #include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/export/literals.h>
+#include <fxgraph/export/operators.h>
 #include <fxgraph/export/tensor_questions.h>
 
 namespace fx::pt2 {
-namespace {
-
-const char* python_operator(const std::string& function) {
-  static constexpr std::pair<const char*, const char*> kOperators[] = {
-      {"Add", "_operator.add"}, {"Mul", "_operator.mul"},       {"FloorDiv", "_operator.floordiv"},
-      {"Mod", "_operator.mod"}, {"PythonMod", "_operator.mod"}, {"Min", "torch.sym_min"},
-      {"Max", "torch.sym_max"}};
-  for (const auto& [name, target] : kOperators) {
-    if (function == name) return target;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
 // Where the symbol can be had from.
 void GraphWriter::note_source(const Node& node, const DataSource& source) {
   if (source.kind == DataSource::Kind::integer) {
@@ -103,7 +89,7 @@ void GraphWriter::find_left_out() {
   }
 }
 
-Json GraphWriter::add_number(const SizeExpr& expr, const char* target,
+Json GraphWriter::add_number(const SizeExpr& expr, const std::string& target,
                              std::initializer_list<std::pair<const char*, Json>> args) {
   Symbols examples;
   for (const auto& [symbol, source] : symbols_) examples[symbol] = source.example;
@@ -140,8 +126,9 @@ std::optional<Json> GraphWriter::number_of(const SizeExpr& expr) {
     }
     return source.value;
   }
-  const char* target = python_operator(expr.name());
-  if (!target || expr.operands().empty()) return std::nullopt;
+  const std::string target(python_function(expr.name()));
+  const bool is_whole = expr.operands().size() > 1 && !expr.is_real() && !is_condition(expr);
+  if (target.empty() || !is_whole) return std::nullopt;
   std::optional<Json> value = number_of(expr.operands()[0]);
   SizeExpr until = expr.operands()[0];
   for (std::size_t i = 1; i < expr.operands().size() && value; ++i) {
