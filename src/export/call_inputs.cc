@@ -8,7 +8,6 @@
 
 #include <fxgraph/contract/open_sizes.h>
 #include <fxgraph/export/graph_writer.h>
-#include <fxgraph/export/input_layout.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/run/value.h>

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/export/guard_text.h>
+#include <fxgraph/export/guards.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/save.h>
 #include <fxgraph/export/tree_spec.h>

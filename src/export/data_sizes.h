@@ -35,10 +35,10 @@ struct DataSource {
   const Node* node = nullptr;
   Kind kind = Kind::rows;
   std::string symbol;
-  std::vector<Place> places{};        ///< of rows
-  std::vector<std::size_t> counts{};  ///< elements that are row numbers: smaller than the number of rows
-  bool by_columns = false;            ///< of rows: the result of nonzero lies column by column
-  std::int64_t seen = 0;              ///< the number in the first run
+  std::vector<Place> places{};   ///< of rows
+  bool has_row_numbers = false;  ///< the second element, which are smaller than the number of rows
+  bool by_columns = false;       ///< of rows: the result of nonzero lies column by column
+  std::int64_t seen = 0;         ///< the number in the first run
 };
 
 class DataSizes {
@@ -71,6 +71,8 @@ class DataSizes {
   static c10::IValue with(const DataSource& source, const c10::IValue& result, const Symbols& symbols);
 
  private:
+  bool find_rows(DataSource& source, const c10::IValue& result, const std::function<bool(const Node&)>& is_mask) const;
+
   NodeMap<std::size_t> at_;  // 1 + the place in sources_
   std::vector<DataSource> sources_;
   SizeRanges ranges_;

@@ -1,11 +1,11 @@
-#include <fxgraph/export/observed_run.h>
-
+// The values of a run: what a program is on its example.
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include <fxgraph/export/value_shapes.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/run/nested_graph.h>
@@ -13,53 +13,43 @@
 
 namespace fx::pt2 {
 
-Observed observe(const c10::IValue& value) {
-  Observed seen;
+ValueShape observe(const c10::IValue& value) {
+  using Kind = ValueShape::Kind;
+  ValueShape seen;
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) return seen;
-    seen.kind = ValueShape::Kind::tensor;
-    seen.dtype = to_dtype(tensor.scalar_type());
-    seen.device = to_device(tensor.device());
-    seen.requires_grad = tensor.requires_grad() && tensor.is_leaf();
-    if (tensor.layout() != at::kStrided) {
-      seen.kind = ValueShape::Kind::other;
-      return seen;
-    }
-    seen.numbers = tensor.sizes().vec();
-    seen.numbers.insert(seen.numbers.end(), tensor.strides().begin(), tensor.strides().end());
+    seen.kind = tensor.layout() == at::kStrided ? Kind::tensor : Kind::other;
+    if (seen.kind == Kind::other) return seen;
+    seen.tensor = meta_of_tensor(tensor);
+    seen.tensor.storage_offset = 0;
+    seen.tensor.requires_grad = tensor.requires_grad() && tensor.is_leaf();
   } else if (value.isBool()) {
-    seen.kind = ValueShape::Kind::boolean;
-    seen.numbers = {value.toBool()};
+    seen.kind = Kind::boolean;
+    seen.boolean = value.toBool();
   } else if (value.isInt()) {
-    seen.kind = ValueShape::Kind::integer;
-    seen.numbers = {value.toInt()};
+    seen.kind = Kind::integer;
+    seen.integer = {SizeExpr(value.toInt()), value.toInt()};
   } else if (value.isDouble()) {
-    seen.kind = ValueShape::Kind::floating;
+    seen.kind = Kind::floating;
     seen.floating = value.toDouble();
   } else if (value.isTuple() || value.isList()) {
-    seen.kind = ValueShape::Kind::list;
-    if (value.isTuple()) {
-      for (const c10::IValue& each : value.toTupleRef().elements()) seen.elements.push_back(observe(each));
-    } else {
-      for (const c10::IValue& each : value.toListRef()) seen.elements.push_back(observe(each));
-    }
+    seen.kind = Kind::list;
+    for (const c10::IValue& each : elements_of(value)) seen.elements.push_back(observe(each));
   } else if (!value.isNone()) {
-    seen.kind = ValueShape::Kind::other;
+    seen.kind = Kind::other;
   }
   return seen;
 }
 
 namespace {
 
-using Number = std::int64_t;
-
 class Recorder : public Interpreter, private NestedGraphRunner {
  public:
-  Recorder(GraphModule& module, const Graph& graph) : Interpreter(module, graph), seen(graph) {}
+  Recorder(GraphModule& module, const Graph& graph) : Interpreter(module, graph), seen{ValueShapes(graph)} {}
   /// What data decide is what `symbols` say.
   Recorder(GraphModule& module, const Graph& graph, const DataSizes& data, const Symbols& symbols)
-      : Interpreter(module, graph), seen(graph), data_(&data), symbols_(&symbols) {}
+      : Interpreter(module, graph), seen{ValueShapes(graph)}, data_(&data), symbols_(&symbols) {}
 
   fx::Value run_node(const Node& node) override {
     fx::Value value = Interpreter::run_node(node);
@@ -79,7 +69,7 @@ class Recorder : public Interpreter, private NestedGraphRunner {
     return Interpreter::call_function(target, args, kwargs);
   }
 
-  ObservedRun seen;
+  ProgramValues seen;
 
  private:
   const DataSizes* data_ = nullptr;
@@ -152,8 +142,8 @@ DataSizes find_data(GraphModule& module, const Graph& graph, const SizedInputs& 
   DataSizes data = std::move(finder.data);
   data.name(graph, example);
   for (const auto& [symbol, range] : data.ranges()) {
-    const std::vector<Number> values = data.candidates(symbol);
-    const auto runs_at = [&](Number value) {
+    const std::vector<std::int64_t> values = data.candidates(symbol);
+    const auto runs_at = [&](std::int64_t value) {
       Symbols here = example;
       here[symbol] = value;
       const StateKeeper keeper(module);
@@ -183,8 +173,8 @@ DataSizes find_data(GraphModule& module, const Graph& graph, const SizedInputs& 
 
 }  // namespace
 
-ObservedRun observe(GraphModule& module, const Graph& graph, const SizedInputs& inputs, Symbols& example,
-                    SizeRanges& ranges) {
+ProgramValues observe(GraphModule& module, const Graph& graph, const SizedInputs& inputs, Symbols& example,
+                      SizeRanges& ranges) {
   DataSizes data;
   if (std::ranges::any_of(graph.nodes(), [](const Node& node) { return DataSizes::may_be(node); }))
     data = find_data(module, graph, inputs, example, ranges);

@@ -173,7 +173,7 @@ void ProgramReader::add_inputs() {
   }
   for (const Packed& each : packed_) {
     std::size_t first = each.first_leaf;
-    take_apart(*each.node, *each.spec, first, {CheckedInput::kNone, {}, each.node->target().str()});
+    take_apart(*each.node, *each.spec, first);
   }
 }
 
@@ -185,7 +185,7 @@ void ProgramReader::add_input(const std::string& name, const TreeSpec& spec, std
     node.meta().set(kInputNote, note_of(leaf - 1, 1));
     if (const std::string type = input.literal ? annotation_of(*input.literal) : ""; !type.empty())
       node.meta().set(meta_key::kType, type);
-    return add_leaf(node, input, {CheckedInput::kNone, {}, node.target().str()});
+    return add_leaf(node, input);
   }
   const InputNote note = note_of(leaf, spec.num_leaves());
   std::size_t next = 0;
@@ -238,44 +238,37 @@ std::string ProgramReader::annotation_of(const Argument& literal) {
 }
 
 // A getitem for each container and value in it; those that the program does not read go at the end.
-void ProgramReader::take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf, const Place& place) {
-  if (spec.is_leaf()) return add_leaf(whole, inputs_[leaf++], place);
+void ProgramReader::take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf) {
+  if (spec.is_leaf()) return add_leaf(whole, inputs_[leaf++]);
   std::size_t first = leaf;
-  const std::size_t index = checked_.size();
-  check(whole, place,
-        {.kind = CheckedInput::Kind::container,
-         .length = spec.children.size(),
-         .spec = spec,
-         .type = annotation_of(spec, first)});
+  checked_.push_back(
+      {.node = &whole, .kind = CheckedInput::Kind::container, .spec = spec, .type = annotation_of(spec, first)});
   for (std::size_t i = 0; i < spec.children.size(); ++i) {
     const TreeSpec& child = spec.children[i];
     const Argument key = spec.kind == TreeSpec::Kind::dict ? spec.keys[i] : Argument(i);
     const std::string name = child.is_leaf() ? inputs_[leaf].name : "";
-    take_apart(module_->graph().call_function("operator.getitem", {whole, key}, {}, name), child, leaf,
-               {index, key, place.path + "[" + to_string(key) + "]"});
+    take_apart(module_->graph().call_function("operator.getitem", {whole, key}, {}, name), child, leaf);
   }
 }
 
-void ProgramReader::add_leaf(Node& node, const Input& input, const Place& place) {
-  const auto leaf = static_cast<std::size_t>(&input - inputs_.data());
+void ProgramReader::add_leaf(Node& node, const Input& input) {
+  CheckedInput checked{.node = &node, .leaf = static_cast<std::size_t>(&input - inputs_.data())};
   if (input.literal) {
-    const std::string type = annotation_of(*input.literal);
-    return check(node, place,
-                 {.kind = CheckedInput::Kind::literal, .leaf = leaf, .literal = *input.literal, .type = type});
+    checked.kind = CheckedInput::Kind::literal;
+    checked.literal = *input.literal;
+    checked.type = annotation_of(*input.literal);
+    return checked_.push_back(std::move(checked));
   }
   reader_->bind(input.name, node);
-  if (const TensorMeta* meta = reader_->meta_of(node)) return check(node, place, {.tensor = *meta, .leaf = leaf});
-  if (const Json* number = number_named(input.name)) {
-    check(node, place, {.kind = CheckedInput::Kind::number, .number = read_symbolic_size(*number).expr, .leaf = leaf});
+  if (const TensorMeta* meta = reader_->meta_of(node)) {
+    checked.tensor = *meta;
+  } else if (const Json* number = number_named(input.name)) {
+    checked.kind = CheckedInput::Kind::number;
+    checked.number = read_symbolic_size(*number).expr;
+  } else {
+    return;
   }
-}
-
-void ProgramReader::check(Node& node, const Place& place, CheckedInput input) {
-  input.name = node.name();
-  input.whole = place.whole;
-  input.key = place.key;
-  input.path = place.path;
-  checked_.push_back({&node, std::move(input)});
+  checked_.push_back(std::move(checked));
 }
 
 const Json* ProgramReader::number_named(const std::string& name) const {

@@ -41,15 +41,8 @@ class ProgramReader {
   void add_input(const std::string& name, const TreeSpec& spec, std::size_t& leaf);
   std::string annotation_of(const TreeSpec& spec, std::size_t& leaf) const;
   static std::string annotation_of(const Argument& literal);
-  /// Where a value of the call is: in a container, under a key, and what the caller calls it.
-  struct Place {
-    std::size_t whole;  ///< in checked_
-    Argument key;
-    std::string path;
-  };
-  void take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf, const Place& place);
-  void add_leaf(Node& node, const Input& input, const Place& place);
-  void check(Node& node, const Place& place, CheckedInput input);
+  void take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf);
+  void add_leaf(Node& node, const Input& input);
   LeafNote note_of(const Input& input);
   InputNote note_of(std::size_t first_leaf, std::size_t count);
   const Json* number_named(const std::string& name) const;
@@ -84,7 +77,7 @@ class ProgramReader {
     std::size_t first_leaf;
   };
   std::vector<Packed> packed_;
-  std::vector<std::pair<Node*, CheckedInput>> checked_;
+  std::vector<CheckedInput> checked_;
   struct Update {
     std::string value;
     Argument target;

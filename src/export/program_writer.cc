@@ -8,8 +8,6 @@
 #include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/contract/assertions.h>
 #include <fxgraph/effects/effects_of.h>
-#include <fxgraph/export/data_dependence.h>
-#include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/guards.h>
 #include <fxgraph/export/numbers.h>
 #include <fxgraph/export/tensor_questions.h>

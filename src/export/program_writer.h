@@ -14,9 +14,21 @@
 #include <fxgraph/export/graph_writer.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/save.h>
-#include <fxgraph/export/saved_state.h>
 
 namespace fx::pt2 {
+
+/// One tensor of the program.
+struct SavedState {
+  enum class Held : std::uint8_t { parameter, buffer, not_saved, constant };
+  std::string path;
+  at::Tensor tensor;  ///< those that share memory share it here, too; no memory that none of them needs
+  Held held = Held::parameter;
+};
+
+/// All of `module`, in the order in which they are written: constants last. Rewrites reads of views in `graph`, which
+/// runs over the module. Throws Error(unsupported), naming the tensors, for what cannot be kept: memory that is read as
+/// two types, and what was computed of a parameter before the program ran.
+std::vector<SavedState> settle_state(const GraphModule& module, Graph& graph);
 
 /// One tensor that the archive holds.
 struct SavedTensor {
