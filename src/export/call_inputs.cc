@@ -33,13 +33,6 @@ at::Tensor repeated(const at::Tensor& numbers, at::IntArrayRef sizes) {
 
 }  // namespace
 
-Node* element_at(Node& whole, const Argument& key) {
-  for (Node& user : whole.users()) {
-    if (user.target() == "operator.getitem" && user.arg(0).node_or_null() == &whole && user.arg(1) == key) return &user;
-  }
-  return nullptr;
-}
-
 std::string identifier_of(const std::string& path) {
   std::string name = path;
   std::ranges::replace_if(
@@ -181,11 +174,10 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
   for (Leaf& leaf : leaves_) {
     if (leaf.literal || leaf.noted) continue;
     tensors.push_back(&leaf);
-    leaf.given_strides = leaf.meta.strides;
+    leaf.given = leaf.meta;
     TensorInfo& info = examples.emplace_back();
     info.dtype = leaf.meta.dtype;
-    for (const SymbolicSize& size : leaf.meta.sizes) leaf.given.push_back(size.example);
-    info.sizes = leaf.given;
+    for (const SymbolicSize& size : leaf.meta.sizes) info.sizes.push_back(size.example);
   }
   const auto number_of = [&](const Leaf* leaf) { return std::to_string(leaf - leaves_.data()); };
   const auto name = [&](std::size_t input, std::size_t dim) {
@@ -229,7 +221,7 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
       say_least({"size", static_cast<std::size_t>(tensors[i] - leaves_.data()), static_cast<std::int64_t>(dim)},
                 range->second, open.step(name(i, dim)));
     }
-    lay_out(tensors[i]->meta, tensors[i]->given, tensors[i]->given_strides);
+    lay_out(tensors[i]->meta, tensors[i]->given);
   }
   ranges_.insert(open.ranges.begin(), open.ranges.end());
 }
@@ -272,11 +264,11 @@ void CallInputs::fix(const std::set<std::string>& symbols) {
         bool concerned = false;
         size.expr.for_each_symbol([&](const std::string& symbol) { concerned |= symbols.count(symbol) != 0; });
         if (!concerned) continue;
-        if (all == &leaf.meta.sizes && !leaf.given.empty()) size.example = leaf.given[dim];
+        if (all == &leaf.meta.sizes && leaf.given) size.example = leaf.given->sizes[dim].example;
         size.expr = SizeExpr::integer(size.example);
       }
     }
-    if (!leaf.literal && !leaf.noted) lay_out(leaf.meta, leaf.given, leaf.given_strides);
+    if (!leaf.literal && !leaf.noted) lay_out(leaf.meta, leaf.given);
   }
   for (const std::string& symbol : symbols) {
     symbols_.erase(symbol);

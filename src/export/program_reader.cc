@@ -227,14 +227,9 @@ std::string ProgramReader::annotation_of(const TreeSpec& spec, std::size_t& leaf
 
 // What a value that is always the same is annotated as.
 std::string ProgramReader::annotation_of(const Argument& literal) {
-  switch (literal.kind()) {
-    case ArgumentKind::none: return "Optional[Tensor]";
-    case ArgumentKind::boolean: return "bool";
-    case ArgumentKind::integer: return "int";
-    case ArgumentKind::floating: return "float";
-    case ArgumentKind::string: return "str";
-    default: return "";
-  }
+  if (literal.is_none()) return "Optional[Tensor]";
+  const bool has_words = literal.is_bool() || literal.is_int() || literal.is_float() || literal.is_string();
+  return has_words ? std::string(to_string(literal.kind())) : std::string();
 }
 
 // A getitem for each container and value in it; those that the program does not read go at the end.

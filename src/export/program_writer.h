@@ -30,17 +30,10 @@ struct SavedState {
 /// two types, and what was computed of a parameter before the program ran.
 std::vector<SavedState> settle_state(const GraphModule& module, Graph& graph);
 
-/// One tensor that the archive holds.
-struct SavedTensor {
-  std::string name;
-  at::Tensor tensor;
-  bool is_parameter = false;
-};
-
 struct WrittenProgram {
   Json json;
-  std::vector<SavedTensor> weights;
-  std::vector<SavedTensor> constants;
+  std::vector<SavedState> weights;
+  std::vector<SavedState> constants;
   c10::IValue example;  ///< (args, kwargs)
 };
 
@@ -61,7 +54,6 @@ class ProgramWriter {
   void add_states(Json& inputs, Json& specs);
   void add_state(const char* kind, const char* prefix, const SavedState& state, Json& inputs, Json& specs);
   void add_user_inputs(Json& inputs, Json& specs);
-  void tell_symbol(const std::string& name, const SizeExpr& size, std::size_t dim);
   std::pair<Json, Json> outputs(std::string& out_spec);
   Node& element_of(Node& whole, std::size_t index);
   Argument whole_values(const Argument& value);

@@ -227,14 +227,10 @@ class Combiner {
   }
 
   static bool is_only_asserted(const Node& node) {
-    constexpr std::string_view kJoins[] = {"operator.and_",    "operator.or_",       "operator.not_",
-                                           "operator.__not__", "aten::__and__.bool", "aten::__or__.bool",
-                                           "torch.sym_not"};
     for (const Node& user : node.users()) {
-      if (user.target() == "torch._assert") continue;
-      const std::string name = number_operator(user.target());
-      if (std::ranges::find(kJoins, std::string_view(name)) == std::end(kJoins) || !is_only_asserted(user))
-        return false;
+      const std::string_view joins = arithmetic_of(user.target());
+      const bool is_joined = (joins == "And" || joins == "Or" || joins == "Not") && is_only_asserted(user);
+      if (!is_joined && user.target() != "torch._assert") return false;
     }
     return true;
   }
@@ -323,11 +319,32 @@ ProgramValues find_values(GraphModule& module, const Graph& graph, const Symbols
   return values;
 }
 
-void set_strides(TensorMeta& meta) {
-  const std::size_t rank = meta.sizes.size();
+namespace {
+
+// From the last dimension on.
+std::vector<std::size_t> dims_in_order(std::size_t rank) {
   std::vector<std::size_t> order(rank);
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::reverse(order);
+  std::iota(order.rbegin(), order.rend(), 0);
+  return order;
+}
+
+// No two elements of it lie in one place.
+bool may_be_written(const TensorMeta& meta) {
+  std::vector<std::size_t> order = dims_in_order(meta.sizes.size());
+  std::ranges::sort(order, {}, [&](std::size_t dim) { return meta.strides[dim].example; });
+  std::int64_t last = 0;
+  for (const std::size_t dim : order) {
+    if (meta.sizes[dim].example < 2) continue;
+    if (meta.strides[dim].example <= last) return false;
+    last += (meta.sizes[dim].example - 1) * meta.strides[dim].example;
+  }
+  return true;
+}
+
+}  // namespace
+
+void set_strides(TensorMeta& meta) {
+  std::vector<std::size_t> order = dims_in_order(meta.sizes.size());
   const auto is_dense = [&] {
     std::int64_t expected = 1;
     for (const std::size_t dim : order) {
@@ -338,10 +355,7 @@ void set_strides(TensorMeta& meta) {
   };
   if (!is_dense()) {
     std::ranges::stable_sort(order, {}, [&](std::size_t dim) { return meta.strides[dim].example; });
-    if (!is_dense()) {
-      std::iota(order.begin(), order.end(), 0);
-      std::ranges::reverse(order);
-    }
+    if (!is_dense()) order = dims_in_order(meta.sizes.size());
   }
   SizeExpr stride = SizeExpr::integer(1);
   std::int64_t example = 1;
@@ -352,33 +366,12 @@ void set_strides(TensorMeta& meta) {
   }
 }
 
-namespace {
-
-// No two elements of it lie in one place.
-bool may_be_written(const std::vector<SymbolicSize>& sizes, const std::vector<SymbolicSize>& strides) {
-  std::vector<std::size_t> order(sizes.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, {}, [&](std::size_t dim) { return strides[dim].example; });
-  std::int64_t last = 0;
-  for (const std::size_t dim : order) {
-    if (sizes[dim].example < 2) continue;
-    if (strides[dim].example <= last) return false;
-    last += (sizes[dim].example - 1) * strides[dim].example;
-  }
-  return true;
-}
-
-}  // namespace
-
-void lay_out(TensorMeta& meta, const std::vector<std::int64_t>& given, const std::vector<SymbolicSize>& given_strides) {
-  const auto is_given = [&](std::size_t dim) {
-    const SymbolicSize& size = meta.sizes[dim];
-    return size.expr.is_integer() && size.example == given[dim];
-  };
-  bool all_given = given.size() == meta.sizes.size() && given_strides.size() == given.size();
-  for (std::size_t dim = 0; all_given && dim < given.size(); ++dim) all_given = is_given(dim);
-  if (all_given && may_be_written(meta.sizes, given_strides)) {
-    meta.strides = given_strides;
+void lay_out(TensorMeta& meta, const std::optional<TensorMeta>& given) {
+  bool is_given = given.has_value();
+  for (std::size_t dim = 0; is_given && dim < meta.sizes.size(); ++dim)
+    is_given = meta.sizes[dim].expr.is_integer() && meta.sizes[dim].example == given->sizes[dim].example;
+  if (is_given && may_be_written(*given)) {
+    meta.strides = given->strides;
   } else {
     set_strides(meta);
   }

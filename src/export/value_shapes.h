@@ -88,6 +88,6 @@ std::string calls_of_data(const Graph& graph, const ProgramValues& shapes);
 void set_strides(TensorMeta& meta);
 
 /// The same, but where none of its sizes is another than `given`, it lies as it was given: the program may ask how.
-void lay_out(TensorMeta& meta, const std::vector<std::int64_t>& given, const std::vector<SymbolicSize>& given_strides);
+void lay_out(TensorMeta& meta, const std::optional<TensorMeta>& given);
 
 }  // namespace fx::pt2
