@@ -23,6 +23,12 @@ std::int64_t valued(const SymbolicSize& size, const Symbols& symbols) {
   return size.expr.evaluate(symbols).value_or(size.example);
 }
 
+bool is_of(const SymbolicSize& size, const std::set<std::string>& symbols) {
+  bool found = false;
+  size.expr.for_each_symbol([&](const std::string& symbol) { found = found || symbols.contains(symbol); });
+  return found;
+}
+
 // The numbers of the example again and again.
 at::Tensor repeated(const at::Tensor& numbers, at::IntArrayRef sizes) {
   const std::int64_t count = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(1), std::multiplies<>());
@@ -261,9 +267,7 @@ void CallInputs::fix(const std::set<std::string>& symbols) {
     for (auto* all : {&leaf.meta.sizes, &leaf.meta.strides}) {
       for (std::size_t dim = 0; dim < all->size(); ++dim) {
         SymbolicSize& size = (*all)[dim];
-        bool concerned = false;
-        size.expr.for_each_symbol([&](const std::string& symbol) { concerned |= symbols.count(symbol) != 0; });
-        if (!concerned) continue;
+        if (!is_of(size, symbols)) continue;
         if (all == &leaf.meta.sizes && leaf.given) size.example = leaf.given->sizes[dim].example;
         size.expr = SizeExpr::integer(size.example);
       }
@@ -289,14 +293,10 @@ AbstractValue CallInputs::input_at(const Node& node) const {
 }
 
 bool CallInputs::notes(const std::set<std::string>& symbols) const {
-  bool noted = false;
-  for (const Leaf& leaf : leaves_) {
-    if (!leaf.noted) continue;
-    const auto see = [&](const std::string& symbol) { noted |= symbols.count(symbol) != 0; };
-    for (const SymbolicSize& size : leaf.meta.sizes) size.expr.for_each_symbol(see);
-    if (leaf.number) leaf.number->expr.for_each_symbol(see);
-  }
-  return noted;
+  return std::ranges::any_of(leaves_, [&](const Leaf& leaf) {
+    const auto is_one = [&](const SymbolicSize& size) { return is_of(size, symbols); };
+    return leaf.noted && ((leaf.number && is_one(*leaf.number)) || std::ranges::any_of(leaf.meta.sizes, is_one));
+  });
 }
 
 // A symbol that is a size itself has the example's; one that is only part of one is searched for.

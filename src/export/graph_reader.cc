@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <fxgraph/export/literals.h>
-#include <fxgraph/export/tensor_questions.h>
+#include <fxgraph/export/numbers.h>
 
 namespace fx::pt2 {
 namespace {
@@ -29,6 +29,12 @@ bool is_one_of(const std::string& kind, std::initializer_list<const char*> names
 }
 
 }  // namespace
+
+std::string name_in(const Json& reference) {
+  const auto [kind, value] = variant_of(reference);
+  if (kind == "as_tensor") return string_of(member(value, "name"));
+  return is_one_of(kind, {"as_sym_int", "as_sym_float", "as_sym_bool"}) ? string_of(variant_of(value).second) : "";
+}
 
 GraphReader::GraphReader(const Json& graph, GraphModule& module, Refusals& refusals, int depth)
     : json_(graph), module_(module), refusals_(refusals), depth_(depth) {
@@ -187,9 +193,8 @@ std::vector<NamedValue> GraphReader::read_inputs(const Json& json) {
 
 void GraphReader::read_all() {
   for (const Json& input : array_of(member(json_, "inputs"))) {
-    const auto [kind, value] = variant_of(input);
-    const std::string& name =
-        kind == "as_tensor" ? string_of(member(value, "name")) : string_of(variant_of(value).second);
+    const std::string name = name_in(input);
+    if (name.empty()) malformed("an input of a graph has no name");
     bind(name, graph().placeholder(name));
   }
   read_nodes();
@@ -213,13 +218,7 @@ std::vector<Argument> GraphReader::outputs() {
 
 void GraphReader::read_results(const Json& outputs) {
   results_.clear();
-  for (const Json& output : array_of(outputs)) {
-    const auto [kind, value] = variant_of(output);
-    std::string name;
-    if (kind == "as_tensor") name = string_of(member(value, "name"));
-    if (is_one_of(kind, {"as_sym_int", "as_sym_float", "as_sym_bool"})) name = string_of(variant_of(value).second);
-    results_.push_back(std::move(name));
-  }
+  for (const Json& output : array_of(outputs)) results_.push_back(name_in(output));
 }
 
 void GraphReader::read_node(const Json& json) {

@@ -35,6 +35,9 @@ struct NamedValue {
   bool keyword = false;
 };
 
+/// The name in a union that refers to a tensor or a number; empty where it refers to none.
+std::string name_in(const Json& reference);
+
 class GraphReader {
  public:
   /// Nodes go to the end of `module`'s graph, nested graphs become submodules of it.
@@ -80,7 +83,7 @@ class GraphReader {
   Node& graph_get_attr(const std::string& path);
   void call_operator(const std::string& target, const std::vector<NamedValue>& inputs, const Json& json);
   void call_with_effects(std::vector<NamedValue> inputs, const Json& json);
-  Argument value_for(const NamedValue& input, const c10::FunctionSchema& schema);
+  Argument value_for(const Argument& value, const c10::Argument& taken);
   bool power_of_size(const std::vector<NamedValue>& inputs, const Json& results);
   void note_number(const std::string& name, Node& node);
   void bind_results(Node& made, const Json& outputs, bool is_tuple);

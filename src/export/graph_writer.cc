@@ -130,11 +130,6 @@ Json mixed(const std::vector<Json>& elements) {
 
 }  // namespace
 
-Json GraphWriter::numbers(const std::vector<Json>& elements) {
-  if (all_have(elements, {"as_int"})) return {{"as_ints", values_of(elements)}};
-  return {{"as_sym_ints", mixed(elements)}};
-}
-
 Json GraphWriter::sequence(const Argument& value) {
   std::vector<Json> elements;
   if (const Node* node = value.node_or_null()) {  // a list that one operator makes and another takes
@@ -149,6 +144,11 @@ Json GraphWriter::sequence(const Argument& value) {
     elements.push_back(argument(each));
     if (elements.back().is_null()) return Json();
   }
+  return list_of(elements);
+}
+
+// Null where there is no list of such.
+Json GraphWriter::list_of(const std::vector<Json>& elements) {
   if (elements.empty()) return {{"as_ints", Json::array()}};
   for (const auto& [kind, list] : {std::pair("as_int", "as_ints"), std::pair("as_float", "as_floats"),
                                    std::pair("as_bool", "as_bools"), std::pair("as_string", "as_strings"),
@@ -156,9 +156,7 @@ Json GraphWriter::sequence(const Argument& value) {
                                    std::pair("as_ints", "as_int_lists"), std::pair("as_floats", "as_float_lists")}) {
     if (all_have(elements, {kind})) return {{list, values_of(elements)}};
   }
-  if (all_have(elements, {"as_tensor", "as_none"})) {
-    return {{"as_optional_tensors", Json(elements)}};
-  }
+  if (all_have(elements, {"as_tensor", "as_none"})) return {{"as_optional_tensors", Json(elements)}};
   if (all_have(elements, {"as_sym_int", "as_int"})) return {{"as_sym_ints", mixed(elements)}};
   if (all_have(elements, {"as_sym_bool", "as_bool"})) return {{"as_sym_bools", mixed(elements)}};
   if (all_have(elements, {"as_sym_float", "as_float"})) return {{"as_sym_floats", mixed(elements)}};

@@ -84,7 +84,7 @@ class GraphWriter {
   Json results_of(const Node& node, const ValueShape& shape, bool is_tuple);
   Argument named(const Argument& value, const c10::TypePtr& type) const;
   Json sequence(const Argument& value);
-  static Json numbers(const std::vector<Json>& elements);
+  static Json list_of(const std::vector<Json>& elements);
   Json nested(const Node& node);
   void refuse(const Node& node, const std::string& why);
   std::string fresh(const std::string& wanted);

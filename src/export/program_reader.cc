@@ -112,17 +112,12 @@ void ProgramReader::read_signature() {
     } else if (kind == "tensor_constant") {
       states_.push_back({name_of(spec), string_of(member(spec, "tensor_constant_name")), false, true});
     } else if (kind == "user_input") {
-      const auto [type, value] = variant_of(member(spec, "arg"));
-      if (type == "as_tensor") {
-        inputs_.push_back({string_of(member(value, "name")), ""});
-      } else if (type == "as_sym_int" || type == "as_sym_float" || type == "as_sym_bool") {
-        inputs_.push_back({string_of(variant_of(value).second), ""});
-      } else {
-        inputs_.push_back({"", "", true, false, reader_->read_argument(member(spec, "arg"))});
-      }
+      const std::string name = name_in(member(spec, "arg"));
+      inputs_.push_back({.name = name});
+      if (name.empty()) inputs_.back().literal = reader_->read_argument(member(spec, "arg"));
     } else if (kind == "constant_input") {
-      inputs_.push_back(
-          {string_of(member(spec, "name")), "", true, false, reader_->read_argument(member(spec, "value"))});
+      inputs_.push_back({.name = string_of(member(spec, "name"))});
+      inputs_.back().literal = reader_->read_argument(member(spec, "value"));
     } else if (kind == "token") {  // an order of effects, which the order of nodes is here
       reader_->bind(name_of(spec), Argument());
     } else {

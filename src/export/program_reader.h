@@ -1,5 +1,12 @@
 // ProgramReader: an exported program's JSON and tensors into a GraphModule: its signature, attributes, checks, nodes
-// and results. load_exported is its one user. Thread-safety: none.
+// and results. load_exported is its one user.
+//
+// It and program_writer.h put three parts together. The archive: json, literals, tensors, tree_spec, input_notes,
+// saved_state. The graph: graph_reader with graph_calls and lifts, graph_writer with size_nodes, operators, numbers
+// with tensor_numbers, number_lists and tensor_questions. Sizes and guards: call_inputs, value_shapes with
+// observed_run, data_sizes, guards with program_guards.
+//
+// Thread-safety: none.
 #pragma once
 
 #include <memory>
@@ -26,7 +33,7 @@ class ProgramReader {
   /// One entry of the signature: an attribute, or an input that the caller gives.
   struct Input {
     std::string name;
-    std::string attribute;  ///< empty: the caller gives it
+    std::string attribute{};  ///< empty: the caller gives it
     bool persistent = true;
     bool is_constant = false;           ///< a tensor that is no state
     std::optional<Argument> literal{};  ///< the only value that the program holds for

@@ -10,7 +10,6 @@
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/guards.h>
 #include <fxgraph/export/numbers.h>
-#include <fxgraph/export/tensor_questions.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/module_info.h>

@@ -6,8 +6,8 @@
 
 #include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/export/literals.h>
+#include <fxgraph/export/numbers.h>
 #include <fxgraph/export/operators.h>
-#include <fxgraph/export/tensor_questions.h>
 
 namespace fx::pt2 {
 
@@ -43,7 +43,7 @@ void GraphWriter::write_question(const Node& node) {
       if (!number) return refuse(node, "it asserts a layout of strides that are no expression of sizes");
       strides.push_back(std::move(*number));
     }
-    inputs.push_back(input_named("stride", numbers(strides), true));
+    inputs.push_back(input_named("stride", list_of(strides), true));
   } else {
     const Json type = write_literal(Argument(meta.dtype));
     if (type.is_null()) return refuse(node, "Python has no number for the element type");

@@ -1,5 +1,4 @@
-#include <fxgraph/export/tensor_questions.h>
-
+// Assertions on tensors and numbers.
 #include <algorithm>
 #include <set>
 
@@ -7,6 +6,7 @@
 #include <fxgraph/contract/assertions.h>
 #include <fxgraph/contract/contract.h>
 #include <fxgraph/export/literals.h>
+#include <fxgraph/export/numbers.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/records/operator_flags.h>
 
