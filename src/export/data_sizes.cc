@@ -64,18 +64,23 @@ bool is_of_number_read(const Node& node, int depth = 0) {
                              [&](const Node* each) { return is_of_number_read(*each, depth + 1); });
 }
 
+bool is_mask(const ValueShape& value) {
+  const DType type = value.tensor.dtype;
+  return value.kind == ValueShape::Kind::tensor && (type == DType::boolean || type == DType::uint8);
+}
+
 // The only mask among indices that are otherwise left out, and the dimension that its rows are.
 struct Mask {
   const Node* node;
   std::int64_t dim;
 };
-std::optional<Mask> only_mask(const Node& node, const std::function<bool(const Node&)>& is_mask) {
+std::optional<Mask> only_mask(const Node& node, const ValueShapes& seen) {
   if (node.args().size() < 2 || !node.arg(1).is_sequence()) return std::nullopt;
   std::optional<Mask> found;
   std::int64_t at = 0;
   for (const Argument& index : node.arg(1).elements()) {
     const Node* value = index.node_or_null();
-    if (value && (found || !is_mask(*value))) return std::nullopt;
+    if (value && (found || !is_mask(seen[*value]))) return std::nullopt;
     if (value) found = Mask{value, at};
     ++at;
   }
@@ -116,7 +121,7 @@ bool DataSizes::may_be(const Node& node) {
          (rounds(node) && is_of_number_read(node.arg(0).node()));
 }
 
-void DataSizes::look(const Node& node, const c10::IValue& result, const std::function<bool(const Node&)>& is_mask) {
+void DataSizes::look(const Node& node, const c10::IValue& result, const NodeMap<ValueShape>& seen) {
   DataSource source;
   source.node = &node;
   if (result.isBool()) {
@@ -126,21 +131,20 @@ void DataSizes::look(const Node& node, const c10::IValue& result, const std::fun
     source.seen = result.toInt();
   } else if (result.isDouble()) {
     source.kind = Kind::floating;
-  } else if (!find_rows(source, result, is_mask)) {
+  } else if (!find_rows(source, result, seen)) {
     return;
   }
   sources_.push_back(std::move(source));
   at_[node] = sources_.size();
 }
 
-bool DataSizes::find_rows(DataSource& source, const c10::IValue& result,
-                          const std::function<bool(const Node&)>& is_mask) const {
+bool DataSizes::find_rows(DataSource& source, const c10::IValue& result, const NodeMap<ValueShape>& seen) const {
   const Node& node = *source.node;
   const std::vector<c10::IValue> parts = parts_of(result);
   if (is_list_of_rows(node)) {
     for (std::size_t i = 0; i < parts.size(); ++i) source.places.push_back({i, 0});
   } else if (node.target() == kMasked) {
-    const std::optional<Mask> mask = only_mask(node, is_mask);
+    const std::optional<Mask> mask = only_mask(node, seen);
     if (mask) source.places = {{0, mask->dim}};
   } else if (const Call call = call_of(node); call && data_decide_sizes(call)) {
     const Argument* named = call.argument("dim");
@@ -286,61 +290,48 @@ bool asks_data(const Node& node) {
 }
 
 bool depends_on_data(const Node& node, const ProgramValues& program) {
-  using Kind = ValueShape::Kind;
   if (program.data.find(node)) return false;
   if (asks_data(node)) return true;
   const ValueShapes& shapes = program.values;
-  const auto kind_of = [&](const Node& value) { return shapes[value].kind; };
-  const bool is_number =
-      kind_of(node) == Kind::integer || kind_of(node) == Kind::floating || kind_of(node) == Kind::boolean;
-  const std::vector<Node*> inputs = node.all_input_nodes();
-  const bool reads_tensor = std::ranges::any_of(inputs, [&](Node* input) { return kind_of(*input) == Kind::tensor; });
-  if (is_number && reads_tensor) return !asks_no_data(node.target());
+  const bool reads_tensor = std::ranges::any_of(
+      node.all_input_nodes(), [&](const Node* input) { return shapes[*input].kind == ValueShape::Kind::tensor; });
+  if (is_number(shapes[node].kind) && reads_tensor) return !asks_no_data(node.target());
   bool by_mask = false;
-  if (node.target() != "aten::index.Tensor") return false;
-  for_each_node(node.arg(1), [&](const Node& index) {
-    const DType type = shapes[index].tensor.dtype;
-    by_mask |= kind_of(index) == Kind::tensor && (type == DType::boolean || type == DType::uint8);
-  });
+  if (node.target() == kMasked)
+    for_each_node(node.arg(1), [&](const Node& index) { by_mask |= is_mask(shapes[index]); });
   return by_mask;
 }
 
-std::string listed(const Graph& graph, const std::function<bool(const Node&)>& is_one) {
-  std::string all;
+void list_calls(std::string& all, const Graph& graph, const std::function<bool(const Node&)>& is_one) {
   for (const Node& node : graph.nodes()) {
     if (!node.is(Op::call_function) || !is_one(node)) continue;
     all += (all.empty() ? "" : ", ") + target_text(node.target()) + " at %" + node.name();
   }
-  return all;
 }
 
 }  // namespace
 
 std::string calls_of_data(const Graph& graph, const GraphModule& module) {
   std::string all;
-  struct Each {
-    const Graph* graph;
-    const GraphModule* module;
-  };
-  std::vector<Each> left = {{&graph, &module}};
+  std::vector<std::pair<const Graph*, const GraphModule*>> left = {{&graph, &module}};
   std::set<const Graph*> seen = {&graph};  // asked only, not gone through
   for (std::size_t i = 0; i < left.size(); ++i) {
-    const Each each = left[i];
-    const bool is_whole = each.graph == &graph;
-    const std::string found = listed(
-        *each.graph, [&](const Node& node) { return asks_data(node) && !(is_whole && DataSizes::may_be(node)); });
-    if (!found.empty()) all += (all.empty() ? "" : ", ") + found;
-    for (const Node& node : each.graph->nodes()) {
+    const auto [at, owner] = left[i];
+    const bool is_whole = at == &graph;
+    list_calls(all, *at, [&](const Node& node) { return asks_data(node) && !(is_whole && DataSizes::may_be(node)); });
+    for (const Node& node : at->nodes()) {
       if (!node.is(Op::get_attr)) continue;
-      const auto inner = std::dynamic_pointer_cast<GraphModule>(each.module->find_submodule(node.target().str()));
-      if (inner && seen.insert(&inner->graph()).second) left.push_back({&inner->graph(), inner.get()});
+      const auto inner = std::dynamic_pointer_cast<GraphModule>(owner->find_submodule(node.target().str()));
+      if (inner && seen.insert(&inner->graph()).second) left.emplace_back(&inner->graph(), inner.get());
     }
   }
   return all;
 }
 
 std::string calls_of_data(const Graph& graph, const ProgramValues& shapes) {
-  return listed(graph, [&](const Node& node) { return depends_on_data(node, shapes); });
+  std::string all;
+  list_calls(all, graph, [&](const Node& node) { return depends_on_data(node, shapes); });
+  return all;
 }
 
 }  // namespace fx::pt2

@@ -129,26 +129,22 @@ Argument GraphReader::read_argument(const Json& json) {
   const auto [kind, value] = variant_of(json);
   if (std::optional<Argument> literal = read_literal(kind, value)) return std::move(*literal);
   if (kind == "as_tensor") return lookup(string_of(member(value, "name")));
-  if (is_one_of(kind, {"as_sym_int", "as_sym_float", "as_sym_bool", "as_optional_tensor"})) {
-    const auto [inner, what] = variant_of(value);
-    return inner == "as_name" ? lookup(string_of(what)) : read_argument(value);
-  }
+  const auto named_or_literal = [this](const Json& each) {
+    const auto [inner, what] = variant_of(each);
+    return inner == "as_name" ? lookup(string_of(what)) : read_argument(each);
+  };
+  if (is_one_of(kind, {"as_sym_int", "as_sym_float", "as_sym_bool", "as_optional_tensor"}))
+    return named_or_literal(value);
   if (kind == "as_operator") return Argument(string_of(value));
   if (kind == "as_graph") return read_nested(value);
   std::vector<Argument> elements;
-  if (kind == "as_tensors") {
-    for (const Json& each : array_of(value)) elements.push_back(lookup(string_of(member(each, "name"))));
-    return Argument::list(elements);
-  }
   if (is_one_of(kind, {"as_sym_ints", "as_sym_floats", "as_sym_bools", "as_optional_tensors"})) {
-    for (const Json& each : array_of(value)) {
-      const auto [inner, what] = variant_of(each);
-      elements.push_back(inner == "as_name" ? lookup(string_of(what)) : read_argument(each));
-    }
+    for (const Json& each : array_of(value)) elements.push_back(named_or_literal(each));
     return Argument::list(elements);
   }
-  if (kind == "as_nested_tensors") {
-    for (const Json& each : array_of(value)) elements.push_back(read_argument(Json{{"as_tensors", each}}));
+  if (kind == "as_tensors" || kind == "as_nested_tensors") {
+    const char* element = kind == "as_tensors" ? "as_tensor" : "as_tensors";
+    for (const Json& each : array_of(value)) elements.push_back(read_argument(Json{{element, each}}));
     return Argument::list(elements);
   }
   if (kind == "as_string_to_argument") {

@@ -258,12 +258,11 @@ AskedSize AskedSize::of(std::string_view symbol) {
 
 std::optional<SizeExpr> parse_guard(std::string_view text, const GuardPath& leaf_of) {
   try {
-    const SizeExpr guard = read_size(text, [&](std::string_view rest) -> std::optional<NameInText> {
+    return read_size(text, [&](std::string_view rest) -> std::optional<NameInText> {
       AskedReader reader(rest);
       const std::optional<AskedSize> asked = reader.read(leaf_of);
       return asked ? std::optional(NameInText{reader.length(), asked->symbol()}) : std::nullopt;
     });
-    return guard;
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -46,10 +46,9 @@ namespace {
 
 class Recorder : public Interpreter, private NestedGraphRunner {
  public:
-  Recorder(GraphModule& module, const Graph& graph) : Interpreter(module, graph), seen{ValueShapes(graph)} {}
-  /// What data decide is what `symbols` say.
-  Recorder(GraphModule& module, const Graph& graph, const DataSizes& data, const Symbols& symbols)
-      : Interpreter(module, graph), seen{ValueShapes(graph)}, data_(&data), symbols_(&symbols) {}
+  /// What `data` decide is what `symbols` say.
+  Recorder(GraphModule& module, const Graph& graph, const DataSizes* data = nullptr, const Symbols* symbols = nullptr)
+      : Interpreter(module, graph), seen{ValueShapes(graph)}, data_(data), symbols_(symbols) {}
 
   fx::Value run_node(const Node& node) override {
     fx::Value value = Interpreter::run_node(node);
@@ -72,8 +71,8 @@ class Recorder : public Interpreter, private NestedGraphRunner {
   ProgramValues seen;
 
  private:
-  const DataSizes* data_ = nullptr;
-  const Symbols* symbols_ = nullptr;
+  const DataSizes* data_;
+  const Symbols* symbols_;
 
   static Args copies(const Args& packs) {
     Args all;
@@ -98,19 +97,12 @@ class Recorder : public Interpreter, private NestedGraphRunner {
 /// The program as it runs on its example, and which of its calls data decide.
 class Finder : public Interpreter {
  public:
-  Finder(GraphModule& module, const Graph& graph)
-      : Interpreter(module, graph), data(graph), masks_(graph), reals_(graph), tensors_(graph) {}
+  Finder(GraphModule& module, const Graph& graph) : Interpreter(module, graph), data(graph), seen_(graph) {}
 
   fx::Value run_node(const Node& node) override {
     fx::Value value = Interpreter::run_node(node);
-    masks_[node] = value.isTensor() && value.toTensor().defined() &&
-                   (value.toTensor().scalar_type() == at::kBool || value.toTensor().scalar_type() == at::kByte);
-    reals_[node] = value.isDouble();
-    tensors_[node] = value.isTensor();
-    const bool is_number_itself =
-        value.isInt() && !node.args().empty() && node.arg(0).is_node() && !was_real_or_tensor(node);
-    if (DataSizes::may_be(node) && !is_number_itself)
-      data.look(node, value, [this](const Node& input) { return masks_[input]; });
+    seen_[node] = observe(value);
+    if (DataSizes::may_be(node) && !is_rounded_whole(node)) data.look(node, value, seen_);
     return value;
   }
 
@@ -122,13 +114,15 @@ class Finder : public Interpreter {
   DataSizes data;
 
  private:
-  // What is rounded: a whole number stays itself.
-  bool was_real_or_tensor(const Node& rounding) const {
-    const Node& value = rounding.arg(0).node();
-    return reals_[value] || tensors_[value];
+  // A whole number stays itself.
+  bool is_rounded_whole(const Node& node) const {
+    const Node* of = node.args().empty() ? nullptr : node.arg(0).node_or_null();
+    const bool is_whole = seen_[node].kind == ValueShape::Kind::integer;
+    return is_whole && of && seen_[*of].kind != ValueShape::Kind::floating &&
+           seen_[*of].kind != ValueShape::Kind::tensor;
   }
 
-  NodeMap<bool> masks_, reals_, tensors_;
+  ValueShapes seen_;
 };
 
 /// Each symbol in turn gets the first value at which the program runs; those that have none yet are what the data say.
@@ -148,7 +142,7 @@ DataSizes find_data(GraphModule& module, const Graph& graph, const SizedInputs& 
       here[symbol] = value;
       const StateKeeper keeper(module);
       try {
-        Recorder recorder(module, graph, data, here);
+        Recorder recorder(module, graph, &data, &here);
         static_cast<Interpreter&>(recorder).run(inputs.make(here));
         return true;
       } catch (const std::exception&) {
@@ -179,7 +173,7 @@ ProgramValues observe(GraphModule& module, const Graph& graph, const SizedInputs
   if (std::ranges::any_of(graph.nodes(), [](const Node& node) { return DataSizes::may_be(node); }))
     data = find_data(module, graph, inputs, example, ranges);
   const StateKeeper keeper(module);
-  Recorder recorder(module, graph, data, example);
+  Recorder recorder(module, graph, &data, &example);
   static_cast<Interpreter&>(recorder).run(inputs.make(example));
   recorder.seen.data = std::move(data);
   return std::move(recorder.seen);

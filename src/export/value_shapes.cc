@@ -314,8 +314,6 @@ ProgramValues find_values(GraphModule& module, const Graph& graph, const Symbols
     const auto known = inference.nested.find(nested);
     combiner.combine(*nested, shapes, known == inference.nested.end() ? nullptr : &known->second);
   }
-  values.data_examples = std::move(example);
-  for (const auto& [symbol, value] : sizes) values.data_examples.erase(symbol);
   return values;
 }
 

@@ -53,7 +53,6 @@ struct ProgramValues {
   ValueShapes values;
   std::map<const Graph*, ValueShapes> nested{};  ///< looked up, not gone through
   DataSizes data{};                              ///< of the program itself, not of the graphs that it calls
-  Symbols data_examples{};                       ///< of their symbols
 };
 
 /// The inputs for values of the symbols, and what the input is that a node stands for; unknown for others.
