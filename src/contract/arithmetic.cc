@@ -224,15 +224,19 @@ std::string number_operator(Symbol target) {
   return name.find('.') == name.npos ? "operator." + std::string(name) : target.str();
 }
 
-std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optional<SizeExpr>(const Node&)>& value_of) {
-  auto row = std::ranges::find(kArithmeticCalls, node.target().view(), &ArithmeticCall::target);
-  if (row == std::end(kArithmeticCalls)) {
-    const std::string name = number_operator(node.target());
+std::string_view arithmetic_of(Symbol target) {
+  const std::string name = number_operator(target);
+  const auto* row = std::ranges::find(kArithmeticCalls, target.view(), &ArithmeticCall::target);
+  if (row == std::end(kArithmeticCalls))
     row = std::ranges::find(kArithmeticCalls, std::string_view(name), &ArithmeticCall::target);
-  }
-  if (row == std::end(kArithmeticCalls) || !node.kwargs().empty() || node.args().empty()) return std::nullopt;
+  return row == std::end(kArithmeticCalls) ? std::string_view() : row->function;
+}
+
+std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optional<SizeExpr>(const Node&)>& value_of) {
+  const std::string_view function = arithmetic_of(node.target());
+  if (function.empty() || !node.kwargs().empty() || node.args().empty()) return std::nullopt;
   const bool of_list = node.args().size() == 1 && node.arg(0).is_sequence();
-  const bool is_choice = row->function == kChoice;
+  const bool is_choice = function == kChoice;
   std::vector<SizeExpr> operands;
   for (const Argument& arg : of_list ? node.arg(0).elements() : node.args()) {
     std::optional<SizeExpr> operand = arg.is_int()     ? std::optional(SizeExpr::integer(arg.as_int()))
@@ -244,7 +248,6 @@ std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optio
     if (!operand) return std::nullopt;
     operands.push_back(std::move(*operand));
   }
-  const std::string_view function = row->function;
   if (is_choice) {
     if (operands.size() != 3) return std::nullopt;
     return chosen(operands[0], std::move(operands[1]), std::move(operands[2]));

@@ -16,6 +16,10 @@ namespace fx {
 /// `operator.ge` for `aten::ge.int`, `aten::ge` and `operator.ge`; other targets as they are.
 std::string number_operator(Symbol target);
 
+/// What a call of arithmetic computes, as SymPy calls it where it knows it: `Add`, `StrictLessThan`; `Sub`, `Neg`,
+/// `TrueDiv`, `Sqrt` and the like are no functions there. Empty for what is no arithmetic of numbers.
+std::string_view arithmetic_of(Symbol target);
+
 /// True when a symbol stands in it.
 bool varies(const SizeExpr& expr);
 /// True when data decide a symbol in it.

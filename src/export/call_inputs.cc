@@ -8,8 +8,6 @@
 
 #include <fxgraph/contract/open_sizes.h>
 #include <fxgraph/export/graph_writer.h>
-#include <fxgraph/export/input_layout.h>
-#include <fxgraph/export/packing.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/run/value.h>
@@ -25,6 +23,12 @@ std::int64_t valued(const SymbolicSize& size, const Symbols& symbols) {
   return size.expr.evaluate(symbols).value_or(size.example);
 }
 
+bool is_of(const SymbolicSize& size, const std::set<std::string>& symbols) {
+  bool found = false;
+  size.expr.for_each_symbol([&](const std::string& symbol) { found = found || symbols.contains(symbol); });
+  return found;
+}
+
 // The numbers of the example again and again.
 at::Tensor repeated(const at::Tensor& numbers, at::IntArrayRef sizes) {
   const std::int64_t count = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(1), std::multiplies<>());
@@ -34,13 +38,6 @@ at::Tensor repeated(const at::Tensor& numbers, at::IntArrayRef sizes) {
 }
 
 }  // namespace
-
-Node* element_at(Node& whole, const Argument& key) {
-  for (Node& user : whole.users()) {
-    if (user.target() == "operator.getitem" && user.arg(0).node_or_null() == &whole && user.arg(1) == key) return &user;
-  }
-  return nullptr;
-}
 
 std::string identifier_of(const std::string& path) {
   std::string name = path;
@@ -86,7 +83,7 @@ void CallInputs::add_input(Node& placeholder, const c10::IValue* example) {
   if (note_ && options_.sizes != ExportedSizes::fixed) ranges_.insert(note_->ranges.begin(), note_->ranges.end());
   Input input{&placeholder,
               spec      ? *spec
-              : example ? spec_of_value(*example)
+              : example ? spec_of(*example)
                         : TreeSpec::leaf(),
               leaves_.size(), keyword && *keyword};
   if (!placeholder.args().empty() && !example) {
@@ -183,11 +180,10 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
   for (Leaf& leaf : leaves_) {
     if (leaf.literal || leaf.noted) continue;
     tensors.push_back(&leaf);
-    leaf.given_strides = leaf.meta.strides;
+    leaf.given = leaf.meta;
     TensorInfo& info = examples.emplace_back();
     info.dtype = leaf.meta.dtype;
-    for (const SymbolicSize& size : leaf.meta.sizes) leaf.given.push_back(size.example);
-    info.sizes = leaf.given;
+    for (const SymbolicSize& size : leaf.meta.sizes) info.sizes.push_back(size.example);
   }
   const auto number_of = [&](const Leaf* leaf) { return std::to_string(leaf - leaves_.data()); };
   const auto name = [&](std::size_t input, std::size_t dim) {
@@ -231,7 +227,7 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
       say_least({"size", static_cast<std::size_t>(tensors[i] - leaves_.data()), static_cast<std::int64_t>(dim)},
                 range->second, open.step(name(i, dim)));
     }
-    lay_out(tensors[i]->meta, tensors[i]->given, tensors[i]->given_strides);
+    lay_out(tensors[i]->meta, tensors[i]->given);
   }
   ranges_.insert(open.ranges.begin(), open.ranges.end());
 }
@@ -271,14 +267,12 @@ void CallInputs::fix(const std::set<std::string>& symbols) {
     for (auto* all : {&leaf.meta.sizes, &leaf.meta.strides}) {
       for (std::size_t dim = 0; dim < all->size(); ++dim) {
         SymbolicSize& size = (*all)[dim];
-        bool concerned = false;
-        size.expr.for_each_symbol([&](const std::string& symbol) { concerned |= symbols.count(symbol) != 0; });
-        if (!concerned) continue;
-        if (all == &leaf.meta.sizes && !leaf.given.empty()) size.example = leaf.given[dim];
+        if (!is_of(size, symbols)) continue;
+        if (all == &leaf.meta.sizes && leaf.given) size.example = leaf.given->sizes[dim].example;
         size.expr = SizeExpr::integer(size.example);
       }
     }
-    if (!leaf.literal && !leaf.noted) lay_out(leaf.meta, leaf.given, leaf.given_strides);
+    if (!leaf.literal && !leaf.noted) lay_out(leaf.meta, leaf.given);
   }
   for (const std::string& symbol : symbols) {
     symbols_.erase(symbol);
@@ -299,14 +293,10 @@ AbstractValue CallInputs::input_at(const Node& node) const {
 }
 
 bool CallInputs::notes(const std::set<std::string>& symbols) const {
-  bool noted = false;
-  for (const Leaf& leaf : leaves_) {
-    if (!leaf.noted) continue;
-    const auto see = [&](const std::string& symbol) { noted |= symbols.count(symbol) != 0; };
-    for (const SymbolicSize& size : leaf.meta.sizes) size.expr.for_each_symbol(see);
-    if (leaf.number) leaf.number->expr.for_each_symbol(see);
-  }
-  return noted;
+  return std::ranges::any_of(leaves_, [&](const Leaf& leaf) {
+    const auto is_one = [&](const SymbolicSize& size) { return is_of(size, symbols); };
+    return leaf.noted && ((leaf.number && is_one(*leaf.number)) || std::ranges::any_of(leaf.meta.sizes, is_one));
+  });
 }
 
 // A symbol that is a size itself has the example's; one that is only part of one is searched for.
@@ -359,7 +349,7 @@ std::vector<c10::IValue> CallInputs::make(const Symbols& symbols) const {
   std::vector<c10::IValue> values;
   for (const Input& input : inputs_) {
     std::size_t leaf = input.first_leaf;
-    values.push_back(packed_value(input.spec, [&] { return make_leaf(leaves_[leaf++], symbols); }));
+    values.push_back(input.spec.pack_values([&] { return make_leaf(leaves_[leaf++], symbols); }));
   }
   return values;
 }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/export/guard_text.h>
+#include <fxgraph/export/guards.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/save.h>
 #include <fxgraph/export/tree_spec.h>
@@ -25,10 +25,9 @@ class CallInputs {
     Node* node = nullptr;  ///< the placeholder, or the getitem that takes it out of one; null when nothing reads it
     std::string name;
     TensorMeta meta{};
-    std::vector<std::int64_t> given{};  ///< the example's sizes, where those in `meta` are others: see free_sizes()
-    std::vector<SymbolicSize> given_strides{};  ///< likewise
-    at::Tensor example{};                       ///< with its numbers, where they are known
-    std::optional<SymbolicSize> number{};       ///< an int that may vary
+    std::optional<TensorMeta> given{};     ///< the example, where sizes in `meta` are found: see free_sizes()
+    at::Tensor example{};                  ///< with its numbers, where they are known
+    std::optional<SymbolicSize> number{};  ///< an int that may vary
     std::optional<Argument> literal{};
     bool noted = false;  ///< the archive that the program came from says what it is
   };
@@ -85,9 +84,6 @@ class CallInputs {
   Symbols symbols_;
   std::map<std::string, SizeRange> ranges_;
 };
-
-/// The getitem that takes `key` out of `whole`; null when there is none.
-Node* element_at(Node& whole, const Argument& key);
 
 /// The note under `key`; null when there is none.
 template <typename T>

@@ -4,13 +4,21 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <utility>
 
 #include <fxgraph/contract/arithmetic.h>
+#include <fxgraph/contract/contract.h>
 #include <fxgraph/effects/effects_of.h>
+#include <fxgraph/export/operators.h>
+#include <fxgraph/export/value_shapes.h>
+#include <fxgraph/ops/call.h>
+#include <fxgraph/ops/records/operator_flags.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/symbolic/size_facts.h>
 
 namespace fx::pt2 {
 namespace {
@@ -18,28 +26,19 @@ namespace {
 using Kind = DataSource::Kind;
 using Place = DataSource::Place;
 
-// Where the rows of a result are. `dim`: the argument that names the dimension; without one, or for None, it is 0.
-struct RowCall {
-  std::string_view target;
-  std::string_view dim_name;
-  std::size_t dim_at;
-  std::vector<std::size_t> elements;  // of the result
-  std::vector<std::size_t> flat;      // elements that have one dimension, whatever `dim` says
-  std::vector<std::size_t> counts;    // elements that are row numbers
-};
-const RowCall kRowCalls[] = {
-    {"aten::nonzero", "", 0, {0}, {}, {}},
-    {"aten::masked_select", "", 0, {0}, {}, {}},
-    {"aten::bincount", "", 0, {0}, {}, {}},
-    {"aten::repeat_interleave.Tensor", "", 0, {0}, {}, {}},
-    {"aten::repeat_interleave.self_Tensor", "dim", 2, {0}, {}, {}},
-    {"aten::_unique2", "", 0, {0}, {2}, {1}},
-    {"aten::unique_dim", "dim", 1, {0}, {2}, {1}},
-    {"aten::unique_dim_consecutive", "dim", 1, {0}, {2}, {1}},
-    {"aten::unique_consecutive", "dim", 3, {0}, {2}, {1}},
-};
+// Results of as many rows as data say, in their dimension `dim`, else in the first.
+constexpr std::string_view kRowCalls[] = {"aten::nonzero", "aten::masked_select", "aten::bincount",
+                                          "aten::repeat_interleave.Tensor", "aten::repeat_interleave.self_Tensor"};
+// The same with the row of each element, and how often each row is there, which has one dimension.
+constexpr std::string_view kUniqueCalls[] = {"aten::_unique2", "aten::unique_dim", "aten::unique_dim_consecutive",
+                                             "aten::unique_consecutive"};
 constexpr std::string_view kItemCalls[] = {"aten::item", "aten::_local_scalar_dense"};
 constexpr std::string_view kMasked = "aten::index.Tensor";
+
+bool calls_one_of(const Node& node, std::span<const std::string_view> targets) {
+  return node.is(Op::call_function) && std::ranges::find(targets, node.target().view()) != targets.end();
+}
+
 // Results of which every element has as many rows.
 bool is_list_of_rows(const Node& node) {
   return node.target() == "aten::nonzero_numpy" ||
@@ -48,21 +47,14 @@ bool is_list_of_rows(const Node& node) {
 
 // Whole numbers are made of floats.
 bool rounds(const Node& node) {
-  constexpr std::string_view kRoundings[] = {"torch.sym_int",    "math.trunc",        "math.floor",
-                                             "math.ceil",        "builtins.int",      "aten::Int.float",
-                                             "aten::Int.Scalar", "aten::floor.float", "aten::ceil.float"};
   return node.is(Op::call_function) && !node.args().empty() && node.arg(0).is_node() &&
-         std::ranges::find(kRoundings, node.target().view()) != std::end(kRoundings);
-}
-
-bool reads_number(const Node& node) {
-  return node.is(Op::call_function) && std::ranges::find(kItemCalls, node.target().view()) != std::end(kItemCalls);
+         arithmetic_of(node.target()).ends_with("ToInt");
 }
 
 // A number read out of a tensor, or what arithmetic of words for numbers makes of one.
 bool is_of_number_read(const Node& node, int depth = 0) {
   constexpr int kDeepest = 16;
-  if (reads_number(node)) return true;
+  if (calls_one_of(node, kItemCalls)) return true;
   const std::string_view target = node.target().view();
   const bool counts = target.starts_with("operator.") || target.starts_with("torch.sym_") ||
                       target.starts_with("torch._sym_") || target.starts_with("math.") || target.ends_with(".float") ||
@@ -72,14 +64,9 @@ bool is_of_number_read(const Node& node, int depth = 0) {
                              [&](const Node* each) { return is_of_number_read(*each, depth + 1); });
 }
 
-const RowCall* row_call(const Node& node) {
-  const auto found = std::ranges::find(kRowCalls, node.target().view(), &RowCall::target);
-  return found == std::end(kRowCalls) ? nullptr : &*found;
-}
-
-const Argument* argument_of(const Node& node, std::string_view name, std::size_t at) {
-  const Argument* value = name.empty() ? nullptr : node.kwarg(Symbol(name));
-  return value || name.empty() || at >= node.args().size() ? value : &node.args()[at];
+bool is_mask(const ValueShape& value) {
+  const DType type = value.tensor.dtype;
+  return value.kind == ValueShape::Kind::tensor && (type == DType::boolean || type == DType::uint8);
 }
 
 // The only mask among indices that are otherwise left out, and the dimension that its rows are.
@@ -87,49 +74,23 @@ struct Mask {
   const Node* node;
   std::int64_t dim;
 };
-std::optional<Mask> only_mask(const Node& node, const std::function<bool(const Node&)>& is_mask) {
+std::optional<Mask> only_mask(const Node& node, const ValueShapes& seen) {
   if (node.args().size() < 2 || !node.arg(1).is_sequence()) return std::nullopt;
   std::optional<Mask> found;
   std::int64_t at = 0;
   for (const Argument& index : node.arg(1).elements()) {
     const Node* value = index.node_or_null();
-    if (value && (found || !is_mask(*value))) return std::nullopt;
+    if (value && (found || !is_mask(seen[*value]))) return std::nullopt;
     if (value) found = Mask{value, at};
     ++at;
   }
   return found;
 }
 
-at::Tensor element_of(const c10::IValue& result, std::size_t element) {
-  if (result.isTensor()) return element == 0 ? result.toTensor() : at::Tensor();
-  if (result.isTensorList())
-    return element < result.toTensorVector().size() ? result.toTensorVector()[element] : at::Tensor();
-  if (result.isTuple() && element < result.toTupleRef().elements().size()) {
-    const c10::IValue& value = result.toTupleRef().elements()[element];
-    if (value.isTensor()) return value.toTensor();
-  }
-  return {};
-}
-
-std::size_t num_elements(const c10::IValue& result) {
-  if (result.isTensorList()) return result.toTensorVector().size();
-  return result.isTuple() ? result.toTupleRef().elements().size() : 1;
-}
-
-c10::IValue map_elements(const c10::IValue& result,
-                         const std::function<at::Tensor(std::size_t, const at::Tensor&)>& change) {
-  if (result.isTensor()) return change(0, result.toTensor());
-  if (result.isTensorList()) {
-    std::vector<at::Tensor> tensors = result.toTensorVector();
-    for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i] = change(i, tensors[i]);
-    return tensors;
-  }
-  if (!result.isTuple()) return result;
-  std::vector<c10::IValue> values = result.toTupleRef().elements().vec();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i].isTensor()) values[i] = change(i, values[i].toTensor());
-  }
-  return c10::ivalue::Tuple::create(std::move(values));
+// Of one tensor that one, of others nothing.
+std::vector<c10::IValue> parts_of(const c10::IValue& result) {
+  if (result.isTensor()) return {result};
+  return result.isTuple() || result.isTensorList() ? elements_of(result) : std::vector<c10::IValue>();
 }
 
 // The rows again and again.
@@ -155,61 +116,57 @@ bool writes(const Node& node) {
 }  // namespace
 
 bool DataSizes::may_be(const Node& node) {
-  return node.is(Op::call_function) && (row_call(node) || is_list_of_rows(node) || node.target() == kMasked ||
-                                        reads_number(node) || (rounds(node) && is_of_number_read(node.arg(0).node())));
+  return calls_one_of(node, kRowCalls) || calls_one_of(node, kUniqueCalls) || calls_one_of(node, kItemCalls) ||
+         calls_one_of(node, {&kMasked, 1}) || (node.is(Op::call_function) && is_list_of_rows(node)) ||
+         (rounds(node) && is_of_number_read(node.arg(0).node()));
 }
 
-void DataSizes::look(const Node& node, const c10::IValue& result, const std::function<bool(const Node&)>& is_mask) {
+void DataSizes::look(const Node& node, const c10::IValue& result, const NodeMap<ValueShape>& seen) {
   DataSource source;
   source.node = &node;
-  const auto add = [&] {
-    sources_.push_back(std::move(source));
-    at_[node] = sources_.size();
-  };
-  if (!result.isTensor() && num_elements(result) == 1 && !result.isTuple() && !result.isTensorList()) {
-    if (result.isBool()) {
-      source.kind = Kind::boolean;
-    } else if (result.isInt()) {
-      source.kind = Kind::integer;
-      source.seen = result.toInt();
-    } else if (result.isDouble()) {
-      source.kind = Kind::floating;
-    } else {
-      return;
-    }
-    return add();
+  if (result.isBool()) {
+    source.kind = Kind::boolean;
+  } else if (result.isInt()) {
+    source.kind = Kind::integer;
+    source.seen = result.toInt();
+  } else if (result.isDouble()) {
+    source.kind = Kind::floating;
+  } else if (!find_rows(source, result, seen)) {
+    return;
   }
+  sources_.push_back(std::move(source));
+  at_[node] = sources_.size();
+}
+
+bool DataSizes::find_rows(DataSource& source, const c10::IValue& result, const NodeMap<ValueShape>& seen) const {
+  const Node& node = *source.node;
+  const std::vector<c10::IValue> parts = parts_of(result);
   if (is_list_of_rows(node)) {
-    for (std::size_t i = 0; i < num_elements(result); ++i) source.places.push_back({i, 0});
+    for (std::size_t i = 0; i < parts.size(); ++i) source.places.push_back({i, 0});
   } else if (node.target() == kMasked) {
-    const std::optional<Mask> mask = only_mask(node, is_mask);
-    if (!mask) return;
-    source.places = {{0, mask->dim}};
-  } else if (const RowCall* row = row_call(node)) {
-    const Argument* named = argument_of(node, row->dim_name, row->dim_at);
-    if (node.target() == "aten::repeat_interleave.self_Tensor" && argument_of(node, "output_size", 3) &&
-        !argument_of(node, "output_size", 3)->is_none())
-      return;
-    if (named && !named->is_int() && !named->is_none()) return;
-    const at::Tensor first = element_of(result, 0);
-    if (!first.defined() || first.dim() == 0) return;
+    const std::optional<Mask> mask = only_mask(node, seen);
+    if (mask) source.places = {{0, mask->dim}};
+  } else if (const Call call = call_of(node); call && data_decide_sizes(call)) {
+    const Argument* named = call.argument("dim");
+    if (named && !named->is_int() && !named->is_none()) return false;
+    const at::Tensor first = parts.empty() || !parts[0].isTensor() ? at::Tensor() : parts[0].toTensor();
+    if (!first.defined() || first.dim() == 0) return false;
     std::int64_t dim = named && named->is_int() ? named->as_int() : 0;
     if (dim < 0) dim += first.dim();
-    for (const std::size_t element : row->elements) source.places.push_back({element, dim});
-    const std::int64_t rows = first.size(dim);
-    for (const std::size_t element : row->flat) {
-      const at::Tensor counts = element_of(result, element);  // empty where nobody asked for it
-      if (counts.defined() && counts.numel() == rows && rows > 0) source.places.push_back({element, 0});
-    }
-    source.counts = row->counts;
+    source.places = {{0, dim}};
+    source.has_row_numbers = calls_one_of(node, kUniqueCalls);
+    constexpr std::size_t kCounts = 2;  // empty where nobody asked for them
+    const std::int64_t counts =
+        source.has_row_numbers && parts.size() > kCounts ? parts[kCounts].toTensor().numel() : 0;
+    if (counts > 0 && counts == first.size(dim)) source.places.push_back({kCounts, 0});
   }
-  if (source.places.empty()) return;
-  const at::Tensor rows = element_of(result, source.places[0].element);
+  if (source.places.empty()) return false;
+  const at::Tensor rows = parts.at(source.places[0].element).toTensor();
   source.seen = rows.size(source.places[0].dim);
   // Of one row and of none, strides do not tell.
   source.by_columns = node.target() == "aten::nonzero" && rows.dim() == 2 &&
                       (source.seen < 2 || (rows.stride(0) == 1 && rows.stride(1) == source.seen));
-  add();
+  return true;
 }
 
 const DataSource* DataSizes::find(const Node& node) const {
@@ -264,39 +221,19 @@ void DataSizes::name(const Graph& graph, const Symbols& taken) {
     if (symbol) *symbol = source.symbol;
   }
   // What is asserted: two that are equal are one, and the ends of ranges.
+  SizeFacts facts;
   for (const DataSource& source : sources_) {
-    if (source.kind == Kind::rows) ranges_[source.symbol].min = 0;
-    if (source.kind == Kind::integer) ranges_.try_emplace(source.symbol);
+    if (source.kind == Kind::rows) facts.declare(source.symbol, {0, std::nullopt});
   }
   for (const Node* check : graph.find_nodes(Op::call_function, Symbol("torch._assert"))) {
-    const Node* condition = check->args().empty() ? nullptr : check->arg(0).node_or_null();
-    if (!condition || condition->args().size() != 2) continue;
-    const std::string comparison = number_operator(condition->target());
-    const auto side = [&](std::size_t at) {
-      const Node* value = condition->arg(at).node_or_null();
-      return value ? symbol_of(*value) : std::string();
-    };
-    const std::string left = side(0), right = side(1);
-    if (comparison == "operator.eq" && !left.empty() && !right.empty() && left != right) {
-      for (DataSource& source : sources_) {
-        if (source.symbol == right) source.symbol = left;
-      }
-      SizeRange& range = ranges_[left];
-      const SizeRange other = ranges_[right];
-      if (other.min) range.min = std::max(range.min.value_or(*other.min), *other.min);
-      if (other.max) range.max = std::min(range.max.value_or(*other.max), *other.max);
-      ranges_.erase(right);
-      continue;
-    }
-    if (left.empty() || !condition->arg(1).is_int()) continue;
-    const std::int64_t bound = condition->arg(1).as_int();
-    SizeRange& range = ranges_[left];
-    const auto at_least = [&](std::int64_t least) { range.min = std::max(range.min.value_or(least), least); };
-    const auto at_most = [&](std::int64_t most) { range.max = std::min(range.max.value_or(most), most); };
-    if (comparison == "operator.ge" || comparison == "operator.eq") at_least(bound);
-    if (comparison == "operator.gt" && bound < INT64_MAX) at_least(bound + 1);
-    if (comparison == "operator.le" || comparison == "operator.eq") at_most(bound);
-    if (comparison == "operator.lt" && bound > INT64_MIN) at_most(bound - 1);
+    if (const auto said = asserted(*check, [this](const Node& value) { return symbol_of(value); }))
+      facts.assume(condition_of(*said));
+  }
+  for (DataSource& source : sources_) {
+    if (source.kind != Kind::rows && source.kind != Kind::integer) continue;
+    const SizeExpr value = facts.simplified(SizeExpr::symbol(source.symbol));
+    if (value.is_symbol()) source.symbol = value.name();
+    ranges_[source.symbol] = facts.range(value);
   }
 }
 
@@ -322,13 +259,79 @@ c10::IValue DataSizes::with(const DataSource& source, const c10::IValue& result,
   if (wanted == symbols.end() || source.kind == Kind::floating || source.kind == Kind::boolean) return result;
   if (source.kind == Kind::integer) return wanted->second;
   const std::int64_t rows = wanted->second;
-  return map_elements(result, [&](std::size_t element, const at::Tensor& tensor) {
-    for (const Place& place : source.places) {
-      if (place.element == element) return with_rows(tensor, place.dim, rows, source.by_columns);
+  std::vector<c10::IValue> parts = parts_of(result);
+  for (const Place& place : source.places) {
+    c10::IValue& part = parts.at(place.element);
+    part = with_rows(part.toTensor(), place.dim, rows, source.by_columns);
+  }
+  if (source.has_row_numbers && rows > 0) parts.at(1) = parts.at(1).toTensor().remainder(rows);
+  if (result.isTensor()) return parts[0];
+  return result.isTuple() ? c10::IValue(c10::ivalue::Tuple::create(std::move(parts))) : make_list(std::move(parts));
+}
+
+// ── Calls that are no source ───────────────────────────────────────────────────────────────────────────────────────
+
+namespace {
+
+// Questions about a tensor that its data does not answer.
+bool asks_no_data(Symbol target) {
+  using enum OperatorFlag;
+  return has_flag(target, asks_sizes) || has_flag(target, asks_form) || has_flag(target, asks_otherwise);
+}
+
+bool asks_data(const Node& node) {
+  const Call call = call_of(node);
+  if (!call) return false;
+  const OperatorSchema& schema = call.schema();
+  const bool takes_tensor = !schema.arguments.empty() && schema.arguments[0].type.is_tensor();
+  if ((takes_tensor && has_flag(schema.target, OperatorFlag::reads_data)) || data_decide_sizes(call)) return true;
+  const TorchOperator* known = find_exported_operator(schema.target);
+  return known && known->handle && !sizes_given_by(schema) && data_decide_sizes(*known->handle, schema.target);
+}
+
+bool depends_on_data(const Node& node, const ProgramValues& program) {
+  if (program.data.find(node)) return false;
+  if (asks_data(node)) return true;
+  const ValueShapes& shapes = program.values;
+  const bool reads_tensor = std::ranges::any_of(
+      node.all_input_nodes(), [&](const Node* input) { return shapes[*input].kind == ValueShape::Kind::tensor; });
+  if (is_number(shapes[node].kind) && reads_tensor) return !asks_no_data(node.target());
+  bool by_mask = false;
+  if (node.target() == kMasked)
+    for_each_node(node.arg(1), [&](const Node& index) { by_mask |= is_mask(shapes[index]); });
+  return by_mask;
+}
+
+void list_calls(std::string& all, const Graph& graph, const std::function<bool(const Node&)>& is_one) {
+  for (const Node& node : graph.nodes()) {
+    if (!node.is(Op::call_function) || !is_one(node)) continue;
+    all += (all.empty() ? "" : ", ") + target_text(node.target()) + " at %" + node.name();
+  }
+}
+
+}  // namespace
+
+std::string calls_of_data(const Graph& graph, const GraphModule& module) {
+  std::string all;
+  std::vector<std::pair<const Graph*, const GraphModule*>> left = {{&graph, &module}};
+  std::set<const Graph*> seen = {&graph};  // asked only, not gone through
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const auto [at, owner] = left[i];
+    const bool is_whole = at == &graph;
+    list_calls(all, *at, [&](const Node& node) { return asks_data(node) && !(is_whole && DataSizes::may_be(node)); });
+    for (const Node& node : at->nodes()) {
+      if (!node.is(Op::get_attr)) continue;
+      const auto inner = std::dynamic_pointer_cast<GraphModule>(owner->find_submodule(node.target().str()));
+      if (inner && seen.insert(&inner->graph()).second) left.emplace_back(&inner->graph(), inner.get());
     }
-    const bool is_count = std::ranges::find(source.counts, element) != source.counts.end();
-    return is_count && rows > 0 ? tensor.remainder(rows) : tensor;
-  });
+  }
+  return all;
+}
+
+std::string calls_of_data(const Graph& graph, const ProgramValues& shapes) {
+  std::string all;
+  list_calls(all, graph, [&](const Node& node) { return depends_on_data(node, shapes); });
+  return all;
 }
 
 }  // namespace fx::pt2

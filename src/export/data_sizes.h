@@ -11,10 +11,8 @@
 #include <ATen/core/ivalue.h>
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <fxgraph/export/tensors.h>
@@ -23,6 +21,8 @@
 #include <fxgraph/symbolic/size_expr.h>
 
 namespace fx::pt2 {
+
+struct ValueShape;
 
 /// One call whose result data decide.
 struct DataSource {
@@ -35,10 +35,10 @@ struct DataSource {
   const Node* node = nullptr;
   Kind kind = Kind::rows;
   std::string symbol;
-  std::vector<Place> places{};        ///< of rows
-  std::vector<std::size_t> counts{};  ///< elements that are row numbers: smaller than the number of rows
-  bool by_columns = false;            ///< of rows: the result of nonzero lies column by column
-  std::int64_t seen = 0;              ///< the number in the first run
+  std::vector<Place> places{};   ///< of rows
+  bool has_row_numbers = false;  ///< the second element, which are smaller than the number of rows
+  bool by_columns = false;       ///< of rows: the result of nonzero lies column by column
+  std::int64_t seen = 0;         ///< the number in the first run
 };
 
 class DataSizes {
@@ -50,13 +50,12 @@ class DataSizes {
   /// True when a call of this may be a source.
   static bool may_be(const Node& node);
 
-  /// Looks at the result of a call of which may_be() is true, in a run. `is_mask` says which inputs hold truth values.
-  void look(const Node& node, const c10::IValue& result, const std::function<bool(const Node&)>& is_mask);
+  /// Looks at the result of a call of which may_be() is true, in a run in which these values were seen.
+  void look(const Node& node, const c10::IValue& result, const NodeMap<ValueShape>& seen);
   /// Gives the sources their symbols, once all were looked at, and the symbols their ranges, as the program asserts
   /// them. `taken`: the inputs' symbols.
   void name(const Graph& graph, const Symbols& taken);
 
-  bool empty() const { return sources_.empty(); }
   const std::vector<DataSource>& all() const { return sources_; }
   /// The symbol that a node is: of a whole number that is read, or of the rows of a result; empty for others.
   std::string symbol_of(const Node& node) const;
@@ -71,6 +70,8 @@ class DataSizes {
   static c10::IValue with(const DataSource& source, const c10::IValue& result, const Symbols& symbols);
 
  private:
+  bool find_rows(DataSource& source, const c10::IValue& result, const NodeMap<ValueShape>& seen) const;
+
   NodeMap<std::size_t> at_;  // 1 + the place in sources_
   std::vector<DataSource> sources_;
   SizeRanges ranges_;

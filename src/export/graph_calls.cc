@@ -5,31 +5,14 @@
 #include <cmath>
 #include <utility>
 
-#include <fxgraph/export/exported_operator.h>
 #include <fxgraph/export/graph_reader.h>
+#include <fxgraph/export/operators.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/run/python_calls.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
 namespace {
-
-// Operators on symbolic sizes and what they are on sizes that are known while running.
-struct Renamed {
-  const char* from;
-  const char* to;
-};
-constexpr Renamed kRenamed[] = {
-    {"aten::sym_size.int", "aten::size.int"},
-    {"aten::sym_size", "aten::size"},
-    {"aten::sym_stride.int", "aten::stride.int"},
-    {"aten::sym_stride", "aten::stride"},
-    {"aten::sym_numel", "aten::numel"},
-    {"aten::sym_storage_offset", "aten::storage_offset"},
-    {"aten::_assert_scalar", "torch._assert"},
-    {"aten::_assert_async.msg", "torch._assert"},
-    {"torch._sym_sqrt", "math.sqrt"},
-};
 
 // Arguments that newer releases gave to operators and older ones can do without: they only check more.
 constexpr std::pair<const char*, const char*> kOnlyChecks[] = {
@@ -54,13 +37,10 @@ void add_missing_nones(const c10::FunctionSchema& schema, std::size_t positional
 }
 
 // Where a number of any kind is taken now, earlier releases take an int.
-Argument older_value(const NamedValue& input, const c10::FunctionSchema& schema) {
-  const auto index = schema.argumentIndexWithName(input.name);
-  if (!index || !input.value.is_float() || input.value.as_float() != std::trunc(input.value.as_float()))
-    return input.value;
-  const c10::TypePtr type = schema.arguments()[static_cast<std::size_t>(*index)].type();
-  const bool is_int = c10::IntType::get()->isSubtypeOf(*type) && !c10::FloatType::get()->isSubtypeOf(*type);
-  return is_int ? Argument(static_cast<std::int64_t>(input.value.as_float())) : input.value;
+Argument older_value(const Argument& value, const c10::Type& type) {
+  if (!value.is_float() || value.as_float() != std::trunc(value.as_float())) return value;
+  const bool is_int = c10::IntType::get()->isSubtypeOf(type) && !c10::FloatType::get()->isSubtypeOf(type);
+  return is_int ? Argument(static_cast<std::int64_t>(value.as_float())) : value;
 }
 
 // Indices of 32 bits are taken by newer releases alone.
@@ -81,16 +61,6 @@ bool is_list_of_indices(const c10::Argument& argument) {
   return list && list->getElementType()->kind() == c10::TypeKind::OptionalType;
 }
 
-Symbol renamed(Symbol target) {
-  for (const Renamed& row : kRenamed) {
-    if (target == row.from) return Symbol(row.to);
-  }
-  return target;
-}
-
-// `_operator.add` is what Python calls the module of `operator.add`.
-Symbol target_of(const std::string& text) { return renamed(canonical_target(Symbol(text))); }
-
 }  // namespace
 
 void GraphReader::refuse(const std::string& target, const std::string& why) {
@@ -98,11 +68,9 @@ void GraphReader::refuse(const std::string& target, const std::string& why) {
 }
 
 // What this release takes for the value.
-Argument GraphReader::value_for(const NamedValue& input, const c10::FunctionSchema& schema) {
-  const auto index = schema.argumentIndexWithName(input.name);
-  if (!index || takes_short_indices() || !is_list_of_indices(schema.arguments()[static_cast<std::size_t>(*index)]))
-    return older_value(input, schema);
-  return map_nodes(input.value, [&](Node& each) -> Argument {
+Argument GraphReader::value_for(const Argument& value, const c10::Argument& taken) {
+  if (takes_short_indices() || !is_list_of_indices(taken)) return older_value(value, *taken.type());
+  return map_nodes(value, [&](Node& each) -> Argument {
     const TensorMeta* meta = meta_of(each);
     if (!meta || meta->dtype != DType::int32) return each;
     return call("aten::to.dtype", {each, DType::int64});
@@ -123,18 +91,16 @@ void GraphReader::call_operator(const std::string& text, const std::vector<Named
   for (const NamedValue& input : inputs) {
     if (input.value.kind() == ArgumentKind::dtype && !is_available(input.value.as_dtype()))
       refuse(text, "there is no torch." + std::string(to_string(input.value.as_dtype())) + " in this LibTorch");
-    if (by_name && !known->schema->argumentIndexWithName(input.name)) {
+    const auto index = by_name ? known->schema->argumentIndexWithName(input.name) : c10::nullopt;
+    if (by_name && !index) {
       // An argument that this release does not have yet: None is what leaving it out means.
       if (!input.value.is_none() && !only_checks(target, input.name))
         refuse(text, "its argument '" + input.name + "' is not known");
       continue;
     }
-    const bool keyword =
-        input.keyword ||
-        (by_name &&
-         known->schema->arguments()[static_cast<std::size_t>(*known->schema->argumentIndexWithName(input.name))]
-             .kwarg_only());
-    const Argument value = by_name ? value_for(input, *known->schema) : input.value;
+    const c10::Argument* taken = index ? &known->schema->arguments()[static_cast<std::size_t>(*index)] : nullptr;
+    const bool keyword = input.keyword || (taken && taken->kwarg_only());
+    const Argument value = taken ? value_for(input.value, *taken) : input.value;
     if (keyword && !input.name.empty()) {
       kwargs.push_back({Symbol(input.name), value});
     } else {

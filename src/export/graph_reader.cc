@@ -4,9 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include <fxgraph/export/lifts.h>
 #include <fxgraph/export/literals.h>
-#include <fxgraph/export/tensor_questions.h>
+#include <fxgraph/export/numbers.h>
 
 namespace fx::pt2 {
 namespace {
@@ -30,6 +29,12 @@ bool is_one_of(const std::string& kind, std::initializer_list<const char*> names
 }
 
 }  // namespace
+
+std::string name_in(const Json& reference) {
+  const auto [kind, value] = variant_of(reference);
+  if (kind == "as_tensor") return string_of(member(value, "name"));
+  return is_one_of(kind, {"as_sym_int", "as_sym_float", "as_sym_bool"}) ? string_of(variant_of(value).second) : "";
+}
 
 GraphReader::GraphReader(const Json& graph, GraphModule& module, Refusals& refusals, int depth)
     : json_(graph), module_(module), refusals_(refusals), depth_(depth) {
@@ -120,37 +125,26 @@ const TensorMeta* GraphReader::meta_named(const std::string& name) {
 
 // ── Arguments ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-Argument GraphReader::read_device(const Json& json) {
-  Device device{Symbol(string_of(member(json, "type")))};
-  if (const Json* index = find_member(json, "index")) device.index = static_cast<std::int32_t>(integer_of(*index));
-  return Argument(device);
-}
-
 Argument GraphReader::read_argument(const Json& json) {
   const auto [kind, value] = variant_of(json);
   if (std::optional<Argument> literal = read_literal(kind, value)) return std::move(*literal);
   if (kind == "as_tensor") return lookup(string_of(member(value, "name")));
-  if (is_one_of(kind, {"as_sym_int", "as_sym_float", "as_sym_bool", "as_optional_tensor"})) {
-    const auto [inner, what] = variant_of(value);
-    return inner == "as_name" ? lookup(string_of(what)) : read_argument(value);
-  }
-  if (kind == "as_device") return read_device(value);
+  const auto named_or_literal = [this](const Json& each) {
+    const auto [inner, what] = variant_of(each);
+    return inner == "as_name" ? lookup(string_of(what)) : read_argument(each);
+  };
+  if (is_one_of(kind, {"as_sym_int", "as_sym_float", "as_sym_bool", "as_optional_tensor"}))
+    return named_or_literal(value);
   if (kind == "as_operator") return Argument(string_of(value));
   if (kind == "as_graph") return read_nested(value);
   std::vector<Argument> elements;
-  if (kind == "as_tensors") {
-    for (const Json& each : array_of(value)) elements.push_back(lookup(string_of(member(each, "name"))));
-    return Argument::list(elements);
-  }
   if (is_one_of(kind, {"as_sym_ints", "as_sym_floats", "as_sym_bools", "as_optional_tensors"})) {
-    for (const Json& each : array_of(value)) {
-      const auto [inner, what] = variant_of(each);
-      elements.push_back(inner == "as_name" ? lookup(string_of(what)) : read_argument(each));
-    }
+    for (const Json& each : array_of(value)) elements.push_back(named_or_literal(each));
     return Argument::list(elements);
   }
-  if (kind == "as_nested_tensors") {
-    for (const Json& each : array_of(value)) elements.push_back(read_argument(Json{{"as_tensors", each}}));
+  if (kind == "as_tensors" || kind == "as_nested_tensors") {
+    const char* element = kind == "as_tensors" ? "as_tensor" : "as_tensors";
+    for (const Json& each : array_of(value)) elements.push_back(read_argument(Json{{element, each}}));
     return Argument::list(elements);
   }
   if (kind == "as_string_to_argument") {
@@ -195,9 +189,8 @@ std::vector<NamedValue> GraphReader::read_inputs(const Json& json) {
 
 void GraphReader::read_all() {
   for (const Json& input : array_of(member(json_, "inputs"))) {
-    const auto [kind, value] = variant_of(input);
-    const std::string& name =
-        kind == "as_tensor" ? string_of(member(value, "name")) : string_of(variant_of(value).second);
+    const std::string name = name_in(input);
+    if (name.empty()) malformed("an input of a graph has no name");
     bind(name, graph().placeholder(name));
   }
   read_nodes();
@@ -221,13 +214,7 @@ std::vector<Argument> GraphReader::outputs() {
 
 void GraphReader::read_results(const Json& outputs) {
   results_.clear();
-  for (const Json& output : array_of(outputs)) {
-    const auto [kind, value] = variant_of(output);
-    std::string name;
-    if (kind == "as_tensor") name = string_of(member(value, "name"));
-    if (is_one_of(kind, {"as_sym_int", "as_sym_float", "as_sym_bool"})) name = string_of(variant_of(value).second);
-    results_.push_back(std::move(name));
-  }
+  for (const Json& output : array_of(outputs)) results_.push_back(name_in(output));
 }
 
 void GraphReader::read_node(const Json& json) {

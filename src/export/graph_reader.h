@@ -2,7 +2,7 @@
 //
 // Operators keep the names and arguments that Python printed, but for three things: symbolic sizes become
 // `aten::size.int` and arithmetic; calls that core ATen spells out where ATen has one operator become that operator
-// (lifts.h); a graph among the arguments becomes a get_attr of a GraphModule of its own. What cannot be run here is
+// (lift()); a graph among the arguments becomes a get_attr of a GraphModule of its own. What cannot be run here is
 // collected, so that it is told all at once.
 //
 // Costs: linear in the JSON. Thread-safety: none.
@@ -34,6 +34,9 @@ struct NamedValue {
   Argument value;
   bool keyword = false;
 };
+
+/// The name in a union that refers to a tensor or a number; empty where it refers to none.
+std::string name_in(const Json& reference);
 
 class GraphReader {
  public:
@@ -78,10 +81,9 @@ class GraphReader {
   std::vector<NamedValue> read_inputs(const Json& json);
   Argument read_nested(const Json& json);
   Node& graph_get_attr(const std::string& path);
-  Argument read_device(const Json& json);
   void call_operator(const std::string& target, const std::vector<NamedValue>& inputs, const Json& json);
   void call_with_effects(std::vector<NamedValue> inputs, const Json& json);
-  Argument value_for(const NamedValue& input, const c10::FunctionSchema& schema);
+  Argument value_for(const Argument& value, const c10::Argument& taken);
   bool power_of_size(const std::vector<NamedValue>& inputs, const Json& results);
   void note_number(const std::string& name, Node& node);
   void bind_results(Node& made, const Json& outputs, bool is_tuple);
@@ -105,5 +107,17 @@ class GraphReader {
   std::string module_path_;
   std::vector<std::string> results_;
 };
+
+/// Where run_decompositions() spelled an operator of ATen out in core ATen, that operator again, so that patterns,
+/// rules and reports see one spelling: `convolution` is `conv2d`, `_native_batch_norm_legit_no_training` with one
+/// result in use is `batch_norm`, `addmm` with a transposed weight between two views is `linear`, `bmm` of expanded
+/// views is `matmul`. A lift computes the same with the same kernels, or is not made.
+///
+/// Makes the lifted call for the node that `reader` is at, binds its results, and returns true; does nothing and
+/// returns false when no lift fits.
+bool lift(GraphReader& reader, const std::string& target, const std::vector<NamedValue>& inputs);
+
+/// Removes the calls that lifts left without a use.
+void remove_left_over(Graph& graph);
 
 }  // namespace fx::pt2

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <fxgraph/export/exported_operator.h>
 #include <fxgraph/export/literals.h>
-#include <fxgraph/export/number_calls.h>
+#include <fxgraph/export/operators.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/value.h>
@@ -39,8 +38,15 @@ std::string GraphWriter::fresh(const std::string& wanted) {
 
 std::string GraphWriter::add_value(const std::string& wanted, const ValueShape& shape) {
   std::string name = fresh(wanted);
-  if (shape.kind == ValueShape::Kind::tensor) tensors_[name] = write_tensor_meta(shape.tensor);
-  if (shape.kind == ValueShape::Kind::integer) integers_[name] = write_size(shape.integer);
+  if (shape.kind == ValueShape::Kind::tensor) {
+    tensors_[name] = write_tensor_meta(shape.tensor);
+    for (std::size_t dim = 0; dim < shape.tensor.sizes.size(); ++dim)
+      note_symbol(shape.tensor.sizes[dim], {.tensor = name, .dim = static_cast<std::int64_t>(dim)});
+  }
+  if (shape.kind == ValueShape::Kind::integer) {
+    integers_[name] = write_size(shape.integer);
+    if (shape.integer.expr.is_symbol()) note_symbol(shape.integer, {.value = reference(name, shape)});
+  }
   if (shape.kind == ValueShape::Kind::boolean) {
     booleans_[name] =
         shape.varies && shape.condition ? write_expression(*shape.condition, Json()) : Json{{"as_bool", shape.boolean}};
@@ -51,6 +57,16 @@ std::string GraphWriter::add_value(const std::string& wanted, const ValueShape& 
         shape.varies && shape.real ? write_expression(*shape.real, shape.of_data ? Json() : number) : number;
   }
   return name;
+}
+
+// Of a size that is a symbol, or a multiple of one. The first place is taken: inputs come before what is computed.
+void GraphWriter::note_symbol(const SymbolicSize& size, SymbolSource source) {
+  const bool is_multiple = size.expr.is_call("Mul") && size.expr.operands().size() == 2 &&
+                           size.expr.operands()[0].is_integer() && size.expr.operands()[1].is_symbol();
+  if (!size.expr.is_symbol() && !is_multiple) return;
+  source.step = is_multiple ? size.expr.operands()[0].value() : 1;
+  source.example = size.example / source.step;
+  symbols_.try_emplace(is_multiple ? size.expr.operands()[1].name() : size.expr.name(), std::move(source));
 }
 
 const std::string& GraphWriter::name_value(const Node& node, const std::string& wanted, const ValueShape& shape) {
@@ -114,17 +130,12 @@ Json mixed(const std::vector<Json>& elements) {
 
 }  // namespace
 
-Json GraphWriter::numbers(const std::vector<Json>& elements) {
-  if (all_have(elements, {"as_int"})) return {{"as_ints", values_of(elements)}};
-  return {{"as_sym_ints", mixed(elements)}};
-}
-
 Json GraphWriter::sequence(const Argument& value) {
   std::vector<Json> elements;
   if (const Node* node = value.node_or_null()) {  // a list that one operator makes and another takes
     const ValueShape& shape = shapes_[*node];
     for (std::size_t i = 0; i < shape.elements.size(); ++i) {
-      const Node* element = getitem(*node, i);
+      const Node* element = element_at(*node, Argument(i));
       if (!element || !has_name(*element)) return Json();
       elements.push_back(reference(names_[*element], shape.elements[i]));
     }
@@ -133,6 +144,11 @@ Json GraphWriter::sequence(const Argument& value) {
     elements.push_back(argument(each));
     if (elements.back().is_null()) return Json();
   }
+  return list_of(elements);
+}
+
+// Null where there is no list of such.
+Json GraphWriter::list_of(const std::vector<Json>& elements) {
   if (elements.empty()) return {{"as_ints", Json::array()}};
   for (const auto& [kind, list] : {std::pair("as_int", "as_ints"), std::pair("as_float", "as_floats"),
                                    std::pair("as_bool", "as_bools"), std::pair("as_string", "as_strings"),
@@ -140,9 +156,7 @@ Json GraphWriter::sequence(const Argument& value) {
                                    std::pair("as_ints", "as_int_lists"), std::pair("as_floats", "as_float_lists")}) {
     if (all_have(elements, {kind})) return {{list, values_of(elements)}};
   }
-  if (all_have(elements, {"as_tensor", "as_none"})) {
-    return {{"as_optional_tensors", Json(elements)}};
-  }
+  if (all_have(elements, {"as_tensor", "as_none"})) return {{"as_optional_tensors", Json(elements)}};
   if (all_have(elements, {"as_sym_int", "as_int"})) return {{"as_sym_ints", mixed(elements)}};
   if (all_have(elements, {"as_sym_bool", "as_bool"})) return {{"as_sym_bools", mixed(elements)}};
   if (all_have(elements, {"as_sym_float", "as_float"})) return {{"as_sym_floats", mixed(elements)}};
@@ -177,15 +191,6 @@ Json GraphWriter::write_all() {
 
 // ── Nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const Node* GraphWriter::getitem(const Node& node, std::size_t index) const {
-  for (const Node& user : node.users()) {
-    if (user.target() == "operator.getitem" && user.arg(0).node_or_null() == &node && user.arg(1).is_int() &&
-        user.arg(1).as_int() == static_cast<std::int64_t>(index))
-      return &user;
-  }
-  return nullptr;
-}
-
 void GraphWriter::write_nodes() {
   find_left_out();
   for (const Node& node : graph_.nodes()) {
@@ -219,26 +224,21 @@ void GraphWriter::write_call(const Node& node) {
       refuse(node, "an index into a tensor, or into a list that varies");
     return;
   }
-  if (const char* python = python_number_call(node.target()); python && is_number(shape.kind)) {
+  if (const std::string python = python_number_call(node); !python.empty() && is_number(shape.kind)) {
     Json inputs = Json::array();
     static constexpr const char* kNames[] = {"a", "b", "c"};
     static constexpr const char* kSizeNames[] = {"self", "dim"};
-    const bool is_operator = std::string_view(python).starts_with("torch.ops.");
-    for (std::size_t i = 0; i < node.args().size() && i < (is_operator ? 2 : 3); ++i) {
-      inputs.push_back(
-          {{"name", is_operator ? kSizeNames[i] : kNames[i]}, {"arg", argument(node.arg(i))}, {"kind", 1}});
-    }
-    write_operator(node, python, std::move(inputs));
-    if (const DataSource* decided = source(node)) note_source(node, *decided);
-    return;
+    const bool is_operator = python.starts_with("torch.ops.");
+    for (std::size_t i = 0; i < node.args().size() && i < (is_operator ? 2 : 3); ++i)
+      inputs.push_back(input_named(is_operator ? kSizeNames[i] : kNames[i], argument(node.arg(i))));
+    return write_operator(node, python, std::move(inputs));
   }
   if (node.target().view().starts_with(kHigherOrder)) return write_higher_order(node);
   if (is_number(shape.kind) && write_as_expression(node)) return;
   if (is_own_operator(node.target()))
     return refuse(node, "others have no such operator: `fxgraph optimize --rules decompose-packed` writes LibTorch's");
   const TorchOperator* known = find_exported_operator(node.target());
-  const DataSource* decided = source(node);
-  if (!known || !is_dispatched(*known->schema) || (is_number(shape.kind) && !decided)) return refuse(node, "");
+  if (!known || !is_dispatched(*known->schema) || (is_number(shape.kind) && !source(node))) return refuse(node, "");
   const auto& parameters = known->schema->arguments();
   Json inputs = Json::array();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -250,10 +250,9 @@ void GraphWriter::write_call(const Node& node) {
     if (empty_tensors) json = {{"as_tensors", Json::array()}};
     if (json.is_null()) return refuse(node, "its argument '" + parameters[i].name() + "' is " + to_string(*value));
     const bool keyword = parameters[i].kwarg_only() || i >= node.args().size();
-    inputs.push_back({{"name", parameters[i].name()}, {"arg", std::move(json)}, {"kind", keyword ? 2 : 1}});
+    inputs.push_back(input_named(parameters[i].name(), std::move(json), keyword));
   }
   write_operator(node, target_text(node.target()), std::move(inputs));
-  if (decided) note_source(node, *decided);
 }
 
 // Values by position, as Python's higher-order operators take them.
@@ -262,7 +261,7 @@ void GraphWriter::write_higher_order(const Node& node) {
   for (const Argument& value : node.args()) {
     Json json = value.is_sequence() && value.elements().empty() ? Json{{"as_tensors", Json::array()}} : argument(value);
     if (json.is_null()) return refuse(node, "its argument " + to_string(value));
-    inputs.push_back({{"name", ""}, {"arg", std::move(json)}, {"kind", 1}});
+    inputs.push_back(input_named("", std::move(json)));
   }
   if (!node.kwargs().empty()) return refuse(node, "named arguments");
   const bool single = shapes_[node].kind != ValueShape::Kind::list;
@@ -284,7 +283,12 @@ void GraphWriter::add_node(const Node& node, const std::string& target, Json inp
   const Meta* notes = node.find_meta();
   if (const auto* trace = notes ? notes->get<std::string>(meta_key::kStackTrace) : nullptr)
     metadata["stack_trace"] = *trace;
-  const std::string& name = has_name(node) ? names_[node] : node.name();
+  push_node(has_name(node) ? names_[node] : node.name(), target, std::move(inputs), std::move(outputs),
+            std::move(single), std::move(metadata));
+}
+
+void GraphWriter::push_node(const std::string& name, const std::string& target, Json inputs, Json outputs, Json single,
+                            Json metadata) {
   nodes_.push_back({{"target", target},
                     {"inputs", std::move(inputs)},
                     {"outputs", std::move(outputs)},
@@ -304,7 +308,7 @@ Json GraphWriter::results_of(const Node& node, const ValueShape& shape, bool is_
   Json outputs = Json::array();
   for (std::size_t i = 0; i < shape.elements.size(); ++i) {
     const ValueShape& element = shape.elements[i];
-    const Node* user = getitem(node, i);
+    const Node* user = element_at(node, Argument(i));
     if (element.kind == ValueShape::Kind::none) {
       outputs.push_back({{"as_none", true}});
       continue;
@@ -312,7 +316,7 @@ Json GraphWriter::results_of(const Node& node, const ValueShape& shape, bool is_
     if (element.kind == ValueShape::Kind::list) {
       Json tensors = Json::array();
       for (std::size_t j = 0; j < element.elements.size(); ++j) {
-        const Node* inner = user ? getitem(*user, j) : nullptr;
+        const Node* inner = user ? element_at(*user, Argument(j)) : nullptr;
         const std::string unused = node.name() + "_unused_" + std::to_string(i) + "_" + std::to_string(j);
         tensors.push_back(
             {{"name", inner ? name_value(*inner, inner->name()) : add_value(unused, element.elements[j])}});
@@ -341,6 +345,17 @@ Json GraphWriter::finish(Json inputs, Json outputs, bool single) {
           {"is_single_tensor_return", single},
           {"custom_obj_values", Json::object()},
           {"sym_float_values", std::move(floats_)}};
+}
+
+Json input_named(const std::string& name, Json value, bool keyword) {
+  return {{"name", name}, {"arg", std::move(value)}, {"kind", keyword ? 2 : 1}};
+}
+
+Node* element_at(const Node& whole, const Argument& key) {
+  for (Node& user : whole.users()) {
+    if (user.target() == "operator.getitem" && user.arg(0).node_or_null() == &whole && user.arg(1) == key) return &user;
+  }
+  return nullptr;
 }
 
 }  // namespace fx::pt2

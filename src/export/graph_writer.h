@@ -49,12 +49,6 @@ class GraphWriter {
   /// Writes a graph within the program whole: inputs, nodes, outputs.
   Json write_all();
   void write_nodes();
-  /// Says that `symbol` can be had from the size of the value `name`, which is `step` times it; it is `example` in the
-  /// example.
-  void set_symbol(const std::string& symbol, std::string name, std::int64_t dim, std::int64_t step,
-                  std::int64_t example) {
-    symbols_.try_emplace(symbol, SymbolSource{std::move(name), dim, step, example, {}});
-  }
   /// An argument as the schema's union.
   Json argument(const Argument& value);
   /// The reference to a value: as_tensor, as_sym_int, …
@@ -63,6 +57,15 @@ class GraphWriter {
   Json finish(Json inputs, Json outputs, bool single = false);
 
  private:
+  /// Where a symbol can be had from.
+  struct SymbolSource {
+    std::string tensor{};  ///< that has a size of `step` times the symbol
+    std::int64_t dim = 0;
+    std::int64_t step = 1;
+    std::int64_t example = 0;
+    Json value{};  ///< the number, once it was written
+  };
+
   void write_call(const Node& node);
   void write_operator(const Node& node, const std::string& target, Json inputs);
   void write_assertion(const Node& node);
@@ -70,28 +73,21 @@ class GraphWriter {
   void write_higher_order(const Node& node);
   bool write_as_expression(const Node& node);
   const DataSource* source(const Node& node) const { return data_ ? data_->find(node) : nullptr; }
-  void note_source(const Node& node, const DataSource& source);
+  void note_symbol(const SymbolicSize& size, SymbolSource source);
   std::optional<Json> number_of(const SizeExpr& expr);
-  Json add_number(const SizeExpr& expr, const char* target, std::initializer_list<std::pair<const char*, Json>> args);
+  Json add_number(const SizeExpr& expr, const std::string& target, Json inputs);
   void add_node(const Node& node, const std::string& target, Json inputs, Json outputs, Json single);
+  void push_node(const std::string& name, const std::string& target, Json inputs, Json outputs, Json single,
+                 Json metadata);
   void find_left_out();
   bool is_fixed(const Node& node) const;
   Json results_of(const Node& node, const ValueShape& shape, bool is_tuple);
   Argument named(const Argument& value, const c10::TypePtr& type) const;
   Json sequence(const Argument& value);
-  static Json numbers(const std::vector<Json>& elements);
+  static Json list_of(const std::vector<Json>& elements);
   Json nested(const Node& node);
   void refuse(const Node& node, const std::string& why);
   std::string fresh(const std::string& wanted);
-  const Node* getitem(const Node& node, std::size_t index) const;
-
-  struct SymbolSource {
-    std::string name;
-    std::int64_t dim;
-    std::int64_t step;
-    std::int64_t example;
-    Json value;  ///< the number, once it was written
-  };
 
   const GraphModule& module_;
   const Graph& graph_;
@@ -109,5 +105,11 @@ class GraphWriter {
   Json booleans_ = Json::object();
   Json floats_ = Json::object();
 };
+
+/// An argument of a call.
+Json input_named(const std::string& name, Json value, bool keyword = false);
+
+/// The getitem that takes `key` out of `whole`; null when there is none.
+Node* element_at(const Node& whole, const Argument& key);
 
 }  // namespace fx::pt2

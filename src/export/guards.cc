@@ -1,59 +1,107 @@
 #include <fxgraph/export/guards.h>
 
 #include <algorithm>
+#include <charconv>
+#include <map>
 #include <utility>
 
 #include <fxgraph/contract/assertions.h>
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/input_notes.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/symbolic/size_text.h>
 
 namespace fx::pt2 {
 namespace {
 
-class Builder {
- public:
-  explicit Builder(const SizeRanges& ranges) : ranges_(ranges) {}
+constexpr std::string_view kKinds[] = {"size", "stride"};
 
-  std::shared_ptr<GraphModule> build(const std::vector<CheckedInput>& inputs, const std::vector<StatedGuard>& guards,
-                                     bool check_sizes) {
-    std::vector<Node*> values(inputs.size());
-    const auto type = [&](std::size_t i) {
-      const std::string name = inputs[i].kind == CheckedInput::Kind::number ? "int" : inputs[i].type;
-      if (!name.empty()) values[i]->meta().set(meta_key::kType, name);
-    };
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].whole != CheckedInput::kNone) continue;
-      values[i] = &graph_.placeholder(inputs[i].name);
-      if (inputs[i].spec) values[i]->meta().set(kTreeNote, *inputs[i].spec);
-      type(i);
+/// Reads what is asked of an input, at the beginning of a text.
+class AskedReader {
+ public:
+  explicit AskedReader(std::string_view text) : text_(text) {}
+
+  std::optional<AskedSize> read(const GuardPath& leaf_of) {
+    if (!take("L")) return std::nullopt;
+    std::vector<GuardStep> path;
+    while (take("[")) {
+      path.push_back(step());
+      if (!take("]")) return std::nullopt;
     }
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const CheckedInput& input = inputs[i];
-      if (!values[i]) {
-        values[i] = &graph_.call_function("operator.getitem", {*values[input.whole], input.key});
-        type(i);
+    const std::optional<std::size_t> leaf = is_read_ ? leaf_of(path) : std::nullopt;
+    if (!leaf) return std::nullopt;
+    if (!take(".")) return AskedSize{"value", *leaf};
+    for (const std::string_view kind : kKinds) {
+      if (!take(std::string(kind) + "()[")) continue;
+      AskedSize asked{std::string(kind), *leaf, number()};
+      return take("]") && is_read_ ? std::optional(asked) : std::nullopt;
+    }
+    return std::nullopt;
+  }
+  std::size_t length() const { return at_; }
+
+ private:
+  GuardStep step() {
+    const char quote = at_ < text_.size() ? text_[at_] : '\0';
+    if (quote != '\'' && quote != '"') return {"", number()};
+    const std::size_t end = text_.find(quote, at_ + 1);
+    is_read_ = is_read_ && end != std::string_view::npos;
+    if (!is_read_) return {};
+    GuardStep found{std::string(text_.substr(at_ + 1, end - at_ - 1))};
+    at_ = end + 1;
+    return found;
+  }
+  std::int64_t number() {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    is_read_ = is_read_ && error == std::errc() && value >= 0;
+    at_ = static_cast<std::size_t>(end - text_.data());
+    return value;
+  }
+  bool take(std::string_view token) {
+    const bool is_there = text_.substr(at_).starts_with(token);
+    if (is_there) at_ += token.size();
+    return is_there;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  bool is_read_ = true;
+};
+
+/// `Min` is `torch.sym_min` in Python.
+SizeExpr in_python(const SizeExpr& guard) {
+  if (guard.operands().empty()) return guard;
+  std::vector<SizeExpr> operands;
+  std::ranges::transform(guard.operands(), std::back_inserter(operands), in_python);
+  const std::string& name = guard.name();
+  return SizeExpr::call(name == "Min" ? "torch.sym_min" : name == "Max" ? "torch.sym_max" : name, std::move(operands));
+}
+
+// `x[1]['scale']`, as the caller has it.
+std::string path_of(const Node& part) {
+  if (part.is(Op::placeholder)) return part.target().str();
+  return path_of(part.arg(0).node()) + "[" + to_string(part.arg(1)) + "]";
+}
+
+class GuardsBuilder {
+ public:
+  GuardsBuilder(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges) : inputs_(inputs), ranges_(ranges) {}
+
+  std::shared_ptr<GraphModule> build(const std::vector<StatedGuard>& guards, bool check_sizes) {
+    for (const CheckedInput& input : inputs_) {
+      if (input.node->is(Op::placeholder)) take(input, graph_.placeholder(input.node->name()));
+    }
+    for (const CheckedInput& input : inputs_) {
+      if (!input.node->is(Op::placeholder)) {
+        Node& whole = *values_.at(&input.node->arg(0).node());
+        take(input, graph_.call_function("operator.getitem", {whole, input.node->arg(1)}));
       }
       const bool is_size = input.kind == CheckedInput::Kind::tensor || input.kind == CheckedInput::Kind::number;
-      if (check_sizes || !is_size) add(input, *values[i]);
+      if (check_sizes || !is_size) add(input, *values_.at(input.node));
     }
     settle();
-    for (const StatedGuard& each : guards) {
-      bool can_be_asked = true;
-      std::map<std::string, Argument> numbers;
-      each.guard.for_each_symbol([&](const std::string& symbol) {
-        const AskedSize asked = AskedSize::of(symbol);
-        const auto input = std::ranges::find(inputs, asked.leaf, &CheckedInput::leaf);
-        const bool is_known = input != inputs.end() && has(*input, asked);
-        can_be_asked = can_be_asked && is_known;
-        if (!is_known || numbers.contains(symbol)) return;
-        Node& value = *values[static_cast<std::size_t>(input - inputs.begin())];
-        const char* question = asked.kind == "size" ? "aten::size.int" : "aten::stride.int";
-        numbers[symbol] =
-            asked.kind == "value" ? Argument(value) : Argument(graph_.call_function(question, {value, asked.number}));
-      });
-      const auto number_of = [&](const std::string& symbol) { return numbers.at(symbol); };
-      if (can_be_asked) write_.add(write_.number(each.guard, number_of), "the inputs must satisfy " + each.text);
-    }
+    for (const StatedGuard& each : guards) state(each);
     eliminate_dead_code(graph_);
     if (graph_.find_nodes(Op::call_function, Symbol("torch._assert")).empty()) return nullptr;
     graph_.output(Argument());
@@ -68,6 +116,33 @@ class Builder {
     std::string what;
   };
 
+  void take(const CheckedInput& input, Node& value) {
+    values_[input.node] = &value;
+    const std::string type = input.kind == CheckedInput::Kind::number ? "int" : input.type;
+    if (input.kind == CheckedInput::Kind::container && value.is(Op::placeholder))
+      value.meta().set(kTreeNote, input.spec);
+    if (!type.empty()) value.meta().set(meta_key::kType, type);
+  }
+
+  // What cannot be asked of the inputs is left out.
+  void state(const StatedGuard& stated) {
+    bool can_be_asked = true;
+    std::map<std::string, Argument> numbers;
+    stated.guard.for_each_symbol([&](const std::string& symbol) {
+      const AskedSize asked = AskedSize::of(symbol);
+      const auto input = std::ranges::find(inputs_, asked.leaf, &CheckedInput::leaf);
+      const bool is_known = input != inputs_.end() && has(*input, asked);
+      can_be_asked = can_be_asked && is_known;
+      if (!is_known || numbers.contains(symbol)) return;
+      Node& value = *values_.at(input->node);
+      const char* question = asked.kind == "size" ? "aten::size.int" : "aten::stride.int";
+      numbers[symbol] =
+          asked.kind == "value" ? Argument(value) : Argument(graph_.call_function(question, {value, asked.number}));
+    });
+    const auto number_of = [&](const std::string& symbol) { return numbers.at(symbol); };
+    if (can_be_asked) write_.add(write_.number(stated.guard, number_of), "the inputs must satisfy " + stated.text);
+  }
+
   static bool has(const CheckedInput& input, const AskedSize& asked) {
     if (input.kind == CheckedInput::Kind::literal) return asked.kind == "value" && input.literal.is_int();
     if (input.kind != CheckedInput::Kind::tensor) return asked.kind == "value";
@@ -75,30 +150,30 @@ class Builder {
   }
 
   void add(const CheckedInput& input, Node& value) {
-    if (input.kind == CheckedInput::Kind::literal) return add_literal(input, value);
-    if (input.kind == CheckedInput::Kind::container) {
-      const auto length = static_cast<std::int64_t>(input.length);
-      return write_.add(SizeRelation::equal, graph_.call_function("builtins.len", {value}), length,
-                        input.path + " must have " + std::to_string(length) + (length == 1 ? " element" : " elements"));
-    }
-    if (input.kind == CheckedInput::Kind::number) {
-      sizes_.push_back({&value, input.number, "the input '" + input.name + "'"});
-      return;
+    const std::string name = "the input '" + input.node->name() + "'";
+    switch (input.kind) {
+      case CheckedInput::Kind::literal:
+        // The graph holds for this value only: what it computes of others was decided when the program was exported.
+        return write_.add(SizeRelation::equal, value, input.literal,
+                          path_of(*input.node) + " must be " + to_string(input.literal) +
+                              ", for which alone the program was exported");
+      case CheckedInput::Kind::container: {
+        const auto length = static_cast<std::int64_t>(input.spec.children.size());
+        return write_.add(
+            SizeRelation::equal, graph_.call_function("builtins.len", {value}), length,
+            path_of(*input.node) + " must have " + std::to_string(length) + (length == 1 ? " element" : " elements"));
+      }
+      case CheckedInput::Kind::number: sizes_.push_back({&value, input.number, name}); return;
+      default: break;
     }
     const auto rank = static_cast<std::int64_t>(input.tensor.sizes.size());
     write_.add(SizeRelation::equal, graph_.call_function("aten::dim", {value}), rank,
-               "the input '" + input.name + "' must have " + std::to_string(rank) + " dimensions");
+               name + " must have " + std::to_string(rank) + " dimensions");
     for (std::int64_t i = 0; i < rank; ++i) {
       sizes_.push_back({&graph_.call_function("aten::size.int", {value, i}),
                         input.tensor.sizes[static_cast<std::size_t>(i)].expr,
-                        "the size of the input '" + input.name + "' in dimension " + std::to_string(i)});
+                        "the size of " + name + " in dimension " + std::to_string(i)});
     }
-  }
-
-  // The graph holds for this value only: what it computes of others was decided when the program was exported.
-  void add_literal(const CheckedInput& input, Node& value) {
-    write_.add(SizeRelation::equal, value, input.literal,
-               input.path + " must be " + to_string(input.literal) + ", for which alone the program was exported");
   }
 
   // Symbols that are a size themselves are known first; then those that a size is a multiple of or off by a number.
@@ -159,18 +234,45 @@ class Builder {
                 what + " is " + expr.str() + ", which cannot be checked; load the program with check_sizes = false");
   }
 
+  const std::vector<CheckedInput>& inputs_;
   const SizeRanges& ranges_;
   Graph graph_;
   const AssertionWriter write_{graph_};
+  std::map<const Node*, Node*> values_;  // of the program's; looked up, not gone through
   std::vector<Size> sizes_;
   std::map<std::string, Node*> symbols_;
 };
 
 }  // namespace
 
+SizeExpr AskedSize::symbol() const {
+  const std::string name = "L['flat_args'][" + std::to_string(leaf) + "]";
+  return SizeExpr::symbol(kind == "value" ? name : name + "." + kind + "()[" + std::to_string(number) + "]");
+}
+
+AskedSize AskedSize::of(std::string_view symbol) {
+  return AskedReader(symbol)
+      .read([](const std::vector<GuardStep>& path) { return static_cast<std::size_t>(path.at(1).index); })
+      .value();
+}
+
+std::optional<SizeExpr> parse_guard(std::string_view text, const GuardPath& leaf_of) {
+  try {
+    return read_size(text, [&](std::string_view rest) -> std::optional<NameInText> {
+      AskedReader reader(rest);
+      const std::optional<AskedSize> asked = reader.read(leaf_of);
+      return asked ? std::optional(NameInText{reader.length(), asked->symbol()}) : std::nullopt;
+    });
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::string guard_text(const SizeExpr& guard) { return in_python(guard).str(); }
+
 std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges,
                                          const std::vector<StatedGuard>& guards, bool check_sizes) {
-  return Builder(ranges).build(inputs, guards, check_sizes);
+  return GuardsBuilder(inputs, ranges).build(guards, check_sizes);
 }
 
 }  // namespace fx::pt2

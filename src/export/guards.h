@@ -1,44 +1,72 @@
-// The checks of what an exported program holds for, as a GraphModule: one placeholder per argument, an assertion per
-// dimension, per value that is always the same and per container, no result. The graph calls it as `_guards_fn`, the
-// name that torch.export uses.
+// Guards: what an exported program holds for. Sizes have ranges; what they must satisfy beside these is Python's text:
 //
-// Thread-safety: none.
+//   L['v'].size()[0] == L['w'].size()[0]
+//   2*(L['flat_args'][1].size()[0] // 4) >= 2
+//
+// These are conditions of SizeExpr, whose symbols are what is asked of an input: `L['flat_args'][1].size()[0]`. Checked
+// is all of it by a GraphModule: one placeholder per argument, an assertion per dimension, per value that is always the
+// same and per container, no result. The graph calls it as `_guards_fn`, the name that torch.export uses.
+//
+// Costs: linear in the texts and inputs. Thread-safety: pure functions.
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/tensors.h>
 #include <fxgraph/export/tree_spec.h>
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/symbolic/size_expr.h>
 
 namespace fx::pt2 {
 
 inline constexpr const char* kGuards = "_guards_fn";
 
-/// What is known of one input: a tensor's description, or of a number its expression; of a value that the program holds
-/// for alone, what it is; of a container, how many values it has.
+/// What is asked of an input.
+struct AskedSize {
+  std::string kind;         ///< `value`, `size`, `stride`
+  std::size_t leaf = 0;     ///< the input, among all values of the call
+  std::int64_t number = 0;  ///< the dimension that is asked for
+
+  /// As guards name it, whoever called it what.
+  SizeExpr symbol() const;
+  /// What a symbol of a guard asks.
+  static AskedSize of(std::string_view symbol);
+};
+
+/// The step from a container to what is in it: a key or an index.
+struct GuardStep {
+  std::string key;  ///< empty: an index
+  std::int64_t index = 0;
+};
+
+/// Which value of the call a path names: `L['d']['a'][0]` is d, a, 0. Nothing for one that is not there.
+using GuardPath = std::function<std::optional<std::size_t>(const std::vector<GuardStep>&)>;
+
+/// The condition; nothing for a text that says something else than is read here.
+std::optional<SizeExpr> parse_guard(std::string_view text, const GuardPath& leaf_of);
+/// Python's text.
+std::string guard_text(const SizeExpr& guard);
+
+/// What is known of an input, or a part of one: a tensor's description, or of a number its expression; of a value that
+/// the program holds for alone, what it is; of a container, how it is packed.
 struct CheckedInput {
   enum class Kind : std::uint8_t { tensor, number, literal, container };
   static constexpr std::size_t kNone = SIZE_MAX;
 
-  std::string name{};
+  Node* node = nullptr;  ///< in the program: a placeholder, or a getitem of what is checked before it
   Kind kind = Kind::tensor;
+  std::size_t leaf = kNone;  ///< its place among all values of the call
   TensorMeta tensor{};
   SizeExpr number{};
-  std::size_t leaf = kNone;   ///< its place among all values of the call
-  std::size_t whole = kNone;  ///< the container that it is taken out of, among the inputs that are checked
-  Argument key{};             ///< of it there
   Argument literal{};
-  std::size_t length = 0;
-  std::optional<TreeSpec> spec{};  ///< of a container
-  std::string type{};              ///< of a literal or container: its annotation, where there is one
-  std::string path{};              ///< of a literal or container: `x[1]['scale']`
+  TreeSpec spec{};
+  std::string type{};  ///< of a literal or container: its annotation, where there is one
 };
 
 /// A guard and Python's text of it, for the message.
@@ -50,6 +78,6 @@ struct StatedGuard {
 /// It takes the inputs that are in no other. `check_sizes`: of tensors and numbers, too. Null when there is nothing to
 /// check. Throws Error(unsupported) for a size whose symbols no input tells.
 std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges,
-                                         const std::vector<StatedGuard>& guards = {}, bool check_sizes = true);
+                                         const std::vector<StatedGuard>& guards, bool check_sizes);
 
 }  // namespace fx::pt2

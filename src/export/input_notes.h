@@ -1,5 +1,5 @@
-// What a `.pt2` says of inputs and attributes and a graph has no place for, as notes on nodes (Node::meta), so that the
-// program can be written again as it was.
+// What a `.pt2` says of inputs, attributes and the mode and a graph has no place for: notes on nodes (Node::meta), so
+// that the program can be written again as it was, and a record of fxgraph's own.
 #pragma once
 
 #include <cstdint>
@@ -40,5 +40,11 @@ inline constexpr const char* kGuardsNote = "guards";
 /// On a get_attr: tensors that Python's state_dict leaves out.
 enum class StateKind : std::uint8_t { not_saved, constant };
 inline constexpr const char* kStateNote = "state";
+
+/// A record of archives in which something depends on the mode: kTrainMode or kEvalMode, in which the program was
+/// written, and why it holds for that one. Python leaves alone what it does not know below `extra/`.
+inline constexpr const char* kModeRecord = "extra/fxgraph_mode";
+inline const std::string kTrainMode = "train: ";
+inline const std::string kEvalMode = "eval: ";
 
 }  // namespace fx::pt2

@@ -1,8 +1,9 @@
-#include <fxgraph/export/lifts.h>
-
+// Operators that core ATen spells out.
 #include <algorithm>
 #include <span>
 #include <string_view>
+
+#include <fxgraph/export/graph_reader.h>
 
 namespace fx::pt2 {
 namespace {
@@ -83,47 +84,40 @@ bool lift_functional_batch_norm(const LiftedCall& call) {
   return true;
 }
 
-bool lift_layer_norm(const LiftedCall& call) {
-  return call.only_first_is_used() && call.make("aten::layer_norm", {call["input"], call["normalized_shape"],
-                                                                     call["weight"], call["bias"], call["eps"]});
-}
+// Operators that differ in their name, and in results that nobody reads. What is not given ends the arguments.
+struct Respelt {
+  std::string_view from;
+  const char* to;
+  std::vector<std::string_view> arguments;
+};
+const Respelt kRespelt[] = {
+    {"torch.ops.aten.native_layer_norm.default",
+     "aten::layer_norm",
+     {"input", "normalized_shape", "weight", "bias", "eps"}},
+    {"torch.ops.aten.native_group_norm.default", "aten::group_norm", {"input", "group", "weight", "bias", "eps"}},
+    {"torch.ops.aten.native_dropout.default", "aten::dropout", {"input", "p", "train"}},
+    {"torch.ops.aten._softmax.default", "aten::softmax.int", {"self", "dim"}},
+    {"torch.ops.aten._log_softmax.default", "aten::log_softmax.int", {"self", "dim"}},
+    {"torch.ops.aten.max_pool2d_with_indices.default",
+     "aten::max_pool2d",
+     {"self", "kernel_size", "stride", "padding", "dilation", "ceil_mode"}},
+    {"torch.ops.aten.max_pool3d_with_indices.default",
+     "aten::max_pool3d",
+     {"self", "kernel_size", "stride", "padding", "dilation", "ceil_mode"}},
+    {"torch.ops.aten._adaptive_avg_pool2d.default", "aten::adaptive_avg_pool2d", {"self", "output_size"}},
+    {"torch.ops.aten._adaptive_avg_pool3d.default", "aten::adaptive_avg_pool3d", {"self", "output_size"}},
+};
 
-bool lift_group_norm(const LiftedCall& call) {
-  return call.only_first_is_used() &&
-         call.make("aten::group_norm", {call["input"], call["group"], call["weight"], call["bias"], call["eps"]});
-}
-
-bool lift_dropout(const LiftedCall& call) {
-  if (!call.only_first_is_used() || (call["train"] != Argument(true) && call["train"] != Argument(false))) return false;
-  return call.make("aten::dropout", {call["input"], call["p"], call["train"]});
-}
-
-template <const char* const& target>
-bool lift_softmax(const LiftedCall& call) {
-  return call["half_to_float"] == Argument(false) && call.make(target, {call["self"], call["dim"]});
-}
-constexpr const char* kSoftmax = "aten::softmax.int";
-constexpr const char* kLogSoftmax = "aten::log_softmax.int";
-
-template <const char* const& target>
-bool lift_max_pool(const LiftedCall& call) {
-  if (!call.only_first_is_used()) return false;
-  std::vector<Argument> args{call["self"], call["kernel_size"]};
-  for (const char* name : {"stride", "padding", "dilation", "ceil_mode"}) {
+bool respell(const LiftedCall& call, const Respelt& row) {
+  const bool is_trained_by_tensor = call.has("train") && !call["train"].is_bool();
+  if (!call.only_first_is_used() || is_trained_by_tensor || !call.is("half_to_float", false, true)) return false;
+  std::vector<Argument> args;
+  for (const std::string_view name : row.arguments) {
     if (!call.has(name)) break;
     args.push_back(call[name]);
   }
-  return call.make(target, args);
+  return call.make(row.to, args);
 }
-constexpr const char* kMaxPool2d = "aten::max_pool2d";
-constexpr const char* kMaxPool3d = "aten::max_pool3d";
-
-template <const char* const& target>
-bool lift_average_pool(const LiftedCall& call) {
-  return call.make(target, {call["self"], call["output_size"]});
-}
-constexpr const char* kAveragePool2d = "aten::adaptive_avg_pool2d";
-constexpr const char* kAveragePool3d = "aten::adaptive_avg_pool3d";
 
 // A copy into another type is what `to` makes too. (Into the same type `to` makes none.)
 bool lift_to_copy(const LiftedCall& call) {
@@ -264,15 +258,6 @@ const Lift kLifts[] = {
     {"torch.ops.aten._native_batch_norm_legit.no_stats", lift_batch_norm},
     {"torch.ops.aten._native_batch_norm_legit_no_training.default", lift_batch_norm},
     {"torch.ops.aten._native_batch_norm_legit_functional.default", lift_functional_batch_norm},
-    {"torch.ops.aten.native_layer_norm.default", lift_layer_norm},
-    {"torch.ops.aten.native_group_norm.default", lift_group_norm},
-    {"torch.ops.aten.native_dropout.default", lift_dropout},
-    {"torch.ops.aten._softmax.default", lift_softmax<kSoftmax>},
-    {"torch.ops.aten._log_softmax.default", lift_softmax<kLogSoftmax>},
-    {"torch.ops.aten.max_pool2d_with_indices.default", lift_max_pool<kMaxPool2d>},
-    {"torch.ops.aten.max_pool3d_with_indices.default", lift_max_pool<kMaxPool3d>},
-    {"torch.ops.aten._adaptive_avg_pool2d.default", lift_average_pool<kAveragePool2d>},
-    {"torch.ops.aten._adaptive_avg_pool3d.default", lift_average_pool<kAveragePool3d>},
     {"torch.ops.aten._to_copy.default", lift_to_copy},
     {"torch.ops.aten.addmm.default", lift_linear},
     {"torch.ops.aten.mm.default", lift_linear},
@@ -285,10 +270,12 @@ const Lift kLifts[] = {
 
 bool lift(GraphReader& reader, const std::string& target, const std::vector<NamedValue>& inputs) {
   if (reader.results().empty() || reader.results()[0].empty()) return false;
+  const LiftedCall call(reader, inputs);
   for (const Lift& row : kLifts) {
-    if (target == row.target) return row.apply(LiftedCall(reader, inputs));
+    if (target == row.target) return row.apply(call);
   }
-  return false;
+  const auto* row = std::ranges::find(kRespelt, target, &Respelt::from);
+  return row != std::end(kRespelt) && respell(call, *row);
 }
 
 void remove_left_over(Graph& graph) {

@@ -1,4 +1,7 @@
-// Arguments of an exported graph that name no value: numbers, strings, types, and lists of such. Thread-safety: pure.
+// Arguments of an exported graph that name no value: numbers, strings, types, and lists of such.
+//
+// The numbers of element types, layouts and memory formats are the schema's own: not LibTorch's, not ours.
+// Thread-safety: pure functions.
 #pragma once
 
 #include <optional>
@@ -16,6 +19,5 @@ std::optional<Argument> read_literal(const std::string& kind, const Json& value)
 /// The schema's union for such an argument; null for one that it has no words for.
 Json write_literal(const Argument& value);
 Json write_float(double value);
-Json write_device(const Device& device);
 
 }  // namespace fx::pt2

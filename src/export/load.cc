@@ -5,9 +5,7 @@
 #include <filesystem>
 #include <functional>
 
-#include <fxgraph/export/archive_mode.h>
 #include <fxgraph/export/input_notes.h>
-#include <fxgraph/export/packing.h>
 #include <fxgraph/export/program_reader.h>
 #include <fxgraph/run/archive.h>
 #include <fxgraph/run/value.h>
@@ -94,7 +92,7 @@ std::vector<c10::IValue> pack_inputs(const GraphModule& module, const std::vecto
   for (const Node* placeholder : module.graph().placeholders()) {
     const Meta* notes = placeholder->find_meta();
     const auto* spec = notes ? notes->get<pt2::TreeSpec>(pt2::kTreeNote) : nullptr;
-    inputs.push_back(spec ? pt2::packed_value(*spec, take) : take());
+    inputs.push_back(spec ? spec->pack_values(take) : take());
   }
   if (next == values.size()) return inputs;
   throw Error(ErrorKind::invalid_argument, "the program takes " + std::to_string(next) + " values, " +

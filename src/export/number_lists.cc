@@ -1,13 +1,12 @@
-#include <fxgraph/export/number_lists.h>
-
+// Lists of sizes, as TorchScript computes with them.
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
 #include <fxgraph/effects/effects_of.h>
+#include <fxgraph/export/numbers.h>
 
 namespace fx::pt2 {
 namespace {
@@ -32,13 +31,17 @@ class NumberLists {
     std::string_view target;
     Elements elements;
   };
-  static std::span<const ListForm> forms();
 
   void visit(Node& node) {
     if (values_[node].kind == ValueShape::Kind::list) {
-      const auto form = std::ranges::find(forms(), node.target().view(), &ListForm::target);
+      static constexpr ListForm kForms[] = {
+          {"aten::size", &NumberLists::sizes},          {"aten::add.t", &NumberLists::joined},
+          {"aten::mul.left_t", &NumberLists::repeated}, {"aten::list.t", &NumberLists::same},
+          {"aten::slice.t", &NumberLists::sliced},
+      };
+      const auto* form = std::ranges::find(kForms, node.target().view(), &ListForm::target);
       std::optional<NumberList> elements =
-          form == forms().end() || node.args().empty() ? std::nullopt : (this->*form->elements)(node);
+          form == std::end(kForms) || node.args().empty() ? std::nullopt : (this->*form->elements)(node);
       if (!elements || elements->size() != values_[node].elements.size()) return;
       found_.push_back({&node, *elements});
       known_.emplace(&node, std::move(*elements));
@@ -125,15 +128,6 @@ class NumberLists {
   std::vector<Found> found_;
   std::map<const Node*, NumberList> known_;  // looked up, not gone through
 };
-
-std::span<const NumberLists::ListForm> NumberLists::forms() {
-  static constexpr ListForm kForms[] = {
-      {"aten::size", &NumberLists::sizes},          {"aten::add.t", &NumberLists::joined},
-      {"aten::mul.left_t", &NumberLists::repeated}, {"aten::list.t", &NumberLists::same},
-      {"aten::slice.t", &NumberLists::sliced},
-  };
-  return kForms;
-}
 
 }  // namespace
 

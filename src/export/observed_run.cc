@@ -1,11 +1,11 @@
-#include <fxgraph/export/observed_run.h>
-
+// The values of a run: what a program is on its example.
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include <fxgraph/export/value_shapes.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/run/nested_graph.h>
@@ -13,53 +13,42 @@
 
 namespace fx::pt2 {
 
-Observed observe(const c10::IValue& value) {
-  Observed seen;
+ValueShape observe(const c10::IValue& value) {
+  using Kind = ValueShape::Kind;
+  ValueShape seen;
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) return seen;
-    seen.kind = ValueShape::Kind::tensor;
-    seen.dtype = to_dtype(tensor.scalar_type());
-    seen.device = to_device(tensor.device());
-    seen.requires_grad = tensor.requires_grad() && tensor.is_leaf();
-    if (tensor.layout() != at::kStrided) {
-      seen.kind = ValueShape::Kind::other;
-      return seen;
-    }
-    seen.numbers = tensor.sizes().vec();
-    seen.numbers.insert(seen.numbers.end(), tensor.strides().begin(), tensor.strides().end());
+    seen.kind = tensor.layout() == at::kStrided ? Kind::tensor : Kind::other;
+    if (seen.kind == Kind::other) return seen;
+    seen.tensor = meta_of_tensor(tensor);
+    seen.tensor.storage_offset = 0;
+    seen.tensor.requires_grad = tensor.requires_grad() && tensor.is_leaf();
   } else if (value.isBool()) {
-    seen.kind = ValueShape::Kind::boolean;
-    seen.numbers = {value.toBool()};
+    seen.kind = Kind::boolean;
+    seen.boolean = value.toBool();
   } else if (value.isInt()) {
-    seen.kind = ValueShape::Kind::integer;
-    seen.numbers = {value.toInt()};
+    seen.kind = Kind::integer;
+    seen.integer = {SizeExpr(value.toInt()), value.toInt()};
   } else if (value.isDouble()) {
-    seen.kind = ValueShape::Kind::floating;
+    seen.kind = Kind::floating;
     seen.floating = value.toDouble();
   } else if (value.isTuple() || value.isList()) {
-    seen.kind = ValueShape::Kind::list;
-    if (value.isTuple()) {
-      for (const c10::IValue& each : value.toTupleRef().elements()) seen.elements.push_back(observe(each));
-    } else {
-      for (const c10::IValue& each : value.toListRef()) seen.elements.push_back(observe(each));
-    }
+    seen.kind = Kind::list;
+    for (const c10::IValue& each : elements_of(value)) seen.elements.push_back(observe(each));
   } else if (!value.isNone()) {
-    seen.kind = ValueShape::Kind::other;
+    seen.kind = Kind::other;
   }
   return seen;
 }
 
 namespace {
 
-using Number = std::int64_t;
-
 class Recorder : public Interpreter, private NestedGraphRunner {
  public:
-  Recorder(GraphModule& module, const Graph& graph) : Interpreter(module, graph), seen(graph) {}
-  /// What data decide is what `symbols` say.
-  Recorder(GraphModule& module, const Graph& graph, const DataSizes& data, const Symbols& symbols)
-      : Interpreter(module, graph), seen(graph), data_(&data), symbols_(&symbols) {}
+  /// What `data` decide is what `symbols` say.
+  Recorder(GraphModule& module, const Graph& graph, const DataSizes* data = nullptr, const Symbols* symbols = nullptr)
+      : Interpreter(module, graph), seen{ValueShapes(graph)}, data_(data), symbols_(symbols) {}
 
   fx::Value run_node(const Node& node) override {
     fx::Value value = Interpreter::run_node(node);
@@ -79,11 +68,11 @@ class Recorder : public Interpreter, private NestedGraphRunner {
     return Interpreter::call_function(target, args, kwargs);
   }
 
-  ObservedRun seen;
+  ProgramValues seen;
 
  private:
-  const DataSizes* data_ = nullptr;
-  const Symbols* symbols_ = nullptr;
+  const DataSizes* data_;
+  const Symbols* symbols_;
 
   static Args copies(const Args& packs) {
     Args all;
@@ -108,19 +97,12 @@ class Recorder : public Interpreter, private NestedGraphRunner {
 /// The program as it runs on its example, and which of its calls data decide.
 class Finder : public Interpreter {
  public:
-  Finder(GraphModule& module, const Graph& graph)
-      : Interpreter(module, graph), data(graph), masks_(graph), reals_(graph), tensors_(graph) {}
+  Finder(GraphModule& module, const Graph& graph) : Interpreter(module, graph), data(graph), seen_(graph) {}
 
   fx::Value run_node(const Node& node) override {
     fx::Value value = Interpreter::run_node(node);
-    masks_[node] = value.isTensor() && value.toTensor().defined() &&
-                   (value.toTensor().scalar_type() == at::kBool || value.toTensor().scalar_type() == at::kByte);
-    reals_[node] = value.isDouble();
-    tensors_[node] = value.isTensor();
-    const bool is_number_itself =
-        value.isInt() && !node.args().empty() && node.arg(0).is_node() && !was_real_or_tensor(node);
-    if (DataSizes::may_be(node) && !is_number_itself)
-      data.look(node, value, [this](const Node& input) { return masks_[input]; });
+    seen_[node] = observe(value);
+    if (DataSizes::may_be(node) && !is_rounded_whole(node)) data.look(node, value, seen_);
     return value;
   }
 
@@ -132,13 +114,15 @@ class Finder : public Interpreter {
   DataSizes data;
 
  private:
-  // What is rounded: a whole number stays itself.
-  bool was_real_or_tensor(const Node& rounding) const {
-    const Node& value = rounding.arg(0).node();
-    return reals_[value] || tensors_[value];
+  // A whole number stays itself.
+  bool is_rounded_whole(const Node& node) const {
+    const Node* of = node.args().empty() ? nullptr : node.arg(0).node_or_null();
+    const bool is_whole = seen_[node].kind == ValueShape::Kind::integer;
+    return is_whole && of && seen_[*of].kind != ValueShape::Kind::floating &&
+           seen_[*of].kind != ValueShape::Kind::tensor;
   }
 
-  NodeMap<bool> masks_, reals_, tensors_;
+  ValueShapes seen_;
 };
 
 /// Each symbol in turn gets the first value at which the program runs; those that have none yet are what the data say.
@@ -152,13 +136,13 @@ DataSizes find_data(GraphModule& module, const Graph& graph, const SizedInputs& 
   DataSizes data = std::move(finder.data);
   data.name(graph, example);
   for (const auto& [symbol, range] : data.ranges()) {
-    const std::vector<Number> values = data.candidates(symbol);
-    const auto runs_at = [&](Number value) {
+    const std::vector<std::int64_t> values = data.candidates(symbol);
+    const auto runs_at = [&](std::int64_t value) {
       Symbols here = example;
       here[symbol] = value;
       const StateKeeper keeper(module);
       try {
-        Recorder recorder(module, graph, data, here);
+        Recorder recorder(module, graph, &data, &here);
         static_cast<Interpreter&>(recorder).run(inputs.make(here));
         return true;
       } catch (const std::exception&) {
@@ -183,13 +167,13 @@ DataSizes find_data(GraphModule& module, const Graph& graph, const SizedInputs& 
 
 }  // namespace
 
-ObservedRun observe(GraphModule& module, const Graph& graph, const SizedInputs& inputs, Symbols& example,
-                    SizeRanges& ranges) {
+ProgramValues observe(GraphModule& module, const Graph& graph, const SizedInputs& inputs, Symbols& example,
+                      SizeRanges& ranges) {
   DataSizes data;
   if (std::ranges::any_of(graph.nodes(), [](const Node& node) { return DataSizes::may_be(node); }))
     data = find_data(module, graph, inputs, example, ranges);
   const StateKeeper keeper(module);
-  Recorder recorder(module, graph, data, example);
+  Recorder recorder(module, graph, &data, &example);
   static_cast<Interpreter&>(recorder).run(inputs.make(example));
   recorder.seen.data = std::move(data);
   return std::move(recorder.seen);

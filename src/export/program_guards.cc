@@ -68,17 +68,15 @@ std::vector<StatedGuard> ProgramReader::read_guards() {
 void ProgramReader::add_guards() {
   if (checked_.empty()) return;
   std::vector<Argument> args;
-  for (const auto& [node, input] : checked_) {
-    if (input.whole == CheckedInput::kNone) args.push_back(*node);
+  for (const CheckedInput& input : checked_) {
+    if (input.node->is(Op::placeholder)) args.push_back(*input.node);
   }
-  std::vector<CheckedInput> inputs;
-  for (const auto& [node, input] : checked_) inputs.push_back(input);
   const std::vector<StatedGuard> guards = options_.check_sizes ? read_guards() : std::vector<StatedGuard>();
   std::vector<SizeExpr> noted;
   for (const StatedGuard& each : guards) noted.push_back(each.guard);
   const std::vector<Node*> placeholders = module_->graph().placeholders();
   if (!noted.empty()) placeholders.front()->meta().set(kGuardsNote, std::move(noted));
-  const std::shared_ptr<GraphModule> checks = make_guards(inputs, ranges_, guards, options_.check_sizes);
+  const std::shared_ptr<GraphModule> checks = make_guards(checked_, ranges_, guards, options_.check_sizes);
   if (!checks) return;
   module_->add_submodule(kGuards, checks);
   const auto at = module_->graph().inserting_after(*placeholders.back());

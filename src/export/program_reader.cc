@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <fxgraph/export/input_notes.h>
-#include <fxgraph/export/lifts.h>
 #include <fxgraph/module/written_mode.h>
 
 namespace fx::pt2 {
@@ -113,17 +112,12 @@ void ProgramReader::read_signature() {
     } else if (kind == "tensor_constant") {
       states_.push_back({name_of(spec), string_of(member(spec, "tensor_constant_name")), false, true});
     } else if (kind == "user_input") {
-      const auto [type, value] = variant_of(member(spec, "arg"));
-      if (type == "as_tensor") {
-        inputs_.push_back({string_of(member(value, "name")), ""});
-      } else if (type == "as_sym_int" || type == "as_sym_float" || type == "as_sym_bool") {
-        inputs_.push_back({string_of(variant_of(value).second), ""});
-      } else {
-        inputs_.push_back({"", "", true, false, reader_->read_argument(member(spec, "arg"))});
-      }
+      const std::string name = name_in(member(spec, "arg"));
+      inputs_.push_back({.name = name});
+      if (name.empty()) inputs_.back().literal = reader_->read_argument(member(spec, "arg"));
     } else if (kind == "constant_input") {
-      inputs_.push_back(
-          {string_of(member(spec, "name")), "", true, false, reader_->read_argument(member(spec, "value"))});
+      inputs_.push_back({.name = string_of(member(spec, "name"))});
+      inputs_.back().literal = reader_->read_argument(member(spec, "value"));
     } else if (kind == "token") {  // an order of effects, which the order of nodes is here
       reader_->bind(name_of(spec), Argument());
     } else {
@@ -174,7 +168,7 @@ void ProgramReader::add_inputs() {
   }
   for (const Packed& each : packed_) {
     std::size_t first = each.first_leaf;
-    take_apart(*each.node, *each.spec, first, {CheckedInput::kNone, {}, each.node->target().str()});
+    take_apart(*each.node, *each.spec, first);
   }
 }
 
@@ -186,7 +180,7 @@ void ProgramReader::add_input(const std::string& name, const TreeSpec& spec, std
     node.meta().set(kInputNote, note_of(leaf - 1, 1));
     if (const std::string type = input.literal ? annotation_of(*input.literal) : ""; !type.empty())
       node.meta().set(meta_key::kType, type);
-    return add_leaf(node, input, {CheckedInput::kNone, {}, node.target().str()});
+    return add_leaf(node, input);
   }
   const InputNote note = note_of(leaf, spec.num_leaves());
   std::size_t next = 0;
@@ -228,55 +222,43 @@ std::string ProgramReader::annotation_of(const TreeSpec& spec, std::size_t& leaf
 
 // What a value that is always the same is annotated as.
 std::string ProgramReader::annotation_of(const Argument& literal) {
-  switch (literal.kind()) {
-    case ArgumentKind::none: return "Optional[Tensor]";
-    case ArgumentKind::boolean: return "bool";
-    case ArgumentKind::integer: return "int";
-    case ArgumentKind::floating: return "float";
-    case ArgumentKind::string: return "str";
-    default: return "";
-  }
+  if (literal.is_none()) return "Optional[Tensor]";
+  const bool has_words = literal.is_bool() || literal.is_int() || literal.is_float() || literal.is_string();
+  return has_words ? std::string(to_string(literal.kind())) : std::string();
 }
 
 // A getitem for each container and value in it; those that the program does not read go at the end.
-void ProgramReader::take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf, const Place& place) {
-  if (spec.is_leaf()) return add_leaf(whole, inputs_[leaf++], place);
+void ProgramReader::take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf) {
+  if (spec.is_leaf()) return add_leaf(whole, inputs_[leaf++]);
   std::size_t first = leaf;
-  const std::size_t index = checked_.size();
-  check(whole, place,
-        {.kind = CheckedInput::Kind::container,
-         .length = spec.children.size(),
-         .spec = spec,
-         .type = annotation_of(spec, first)});
+  checked_.push_back(
+      {.node = &whole, .kind = CheckedInput::Kind::container, .spec = spec, .type = annotation_of(spec, first)});
   for (std::size_t i = 0; i < spec.children.size(); ++i) {
     const TreeSpec& child = spec.children[i];
     const Argument key = spec.kind == TreeSpec::Kind::dict ? spec.keys[i] : Argument(i);
     const std::string name = child.is_leaf() ? inputs_[leaf].name : "";
-    take_apart(module_->graph().call_function("operator.getitem", {whole, key}, {}, name), child, leaf,
-               {index, key, place.path + "[" + to_string(key) + "]"});
+    take_apart(module_->graph().call_function("operator.getitem", {whole, key}, {}, name), child, leaf);
   }
 }
 
-void ProgramReader::add_leaf(Node& node, const Input& input, const Place& place) {
-  const auto leaf = static_cast<std::size_t>(&input - inputs_.data());
+void ProgramReader::add_leaf(Node& node, const Input& input) {
+  CheckedInput checked{.node = &node, .leaf = static_cast<std::size_t>(&input - inputs_.data())};
   if (input.literal) {
-    const std::string type = annotation_of(*input.literal);
-    return check(node, place,
-                 {.kind = CheckedInput::Kind::literal, .leaf = leaf, .literal = *input.literal, .type = type});
+    checked.kind = CheckedInput::Kind::literal;
+    checked.literal = *input.literal;
+    checked.type = annotation_of(*input.literal);
+    return checked_.push_back(std::move(checked));
   }
   reader_->bind(input.name, node);
-  if (const TensorMeta* meta = reader_->meta_of(node)) return check(node, place, {.tensor = *meta, .leaf = leaf});
-  if (const Json* number = number_named(input.name)) {
-    check(node, place, {.kind = CheckedInput::Kind::number, .number = read_symbolic_size(*number).expr, .leaf = leaf});
+  if (const TensorMeta* meta = reader_->meta_of(node)) {
+    checked.tensor = *meta;
+  } else if (const Json* number = number_named(input.name)) {
+    checked.kind = CheckedInput::Kind::number;
+    checked.number = read_symbolic_size(*number).expr;
+  } else {
+    return;
   }
-}
-
-void ProgramReader::check(Node& node, const Place& place, CheckedInput input) {
-  input.name = node.name();
-  input.whole = place.whole;
-  input.key = place.key;
-  input.path = place.path;
-  checked_.push_back({&node, std::move(input)});
+  checked_.push_back(std::move(checked));
 }
 
 const Json* ProgramReader::number_named(const std::string& name) const {

@@ -1,5 +1,12 @@
 // ProgramReader: an exported program's JSON and tensors into a GraphModule: its signature, attributes, checks, nodes
-// and results. load_exported is its one user. Thread-safety: none.
+// and results. load_exported is its one user.
+//
+// It and program_writer.h put three parts together. The archive: json, literals, tensors, tree_spec, input_notes,
+// saved_state. The graph: graph_reader with graph_calls and lifts, graph_writer with size_nodes, operators, numbers
+// with tensor_numbers, number_lists and tensor_questions. Sizes and guards: call_inputs, value_shapes with
+// observed_run, data_sizes, guards with program_guards.
+//
+// Thread-safety: none.
 #pragma once
 
 #include <memory>
@@ -26,7 +33,7 @@ class ProgramReader {
   /// One entry of the signature: an attribute, or an input that the caller gives.
   struct Input {
     std::string name;
-    std::string attribute;  ///< empty: the caller gives it
+    std::string attribute{};  ///< empty: the caller gives it
     bool persistent = true;
     bool is_constant = false;           ///< a tensor that is no state
     std::optional<Argument> literal{};  ///< the only value that the program holds for
@@ -41,15 +48,8 @@ class ProgramReader {
   void add_input(const std::string& name, const TreeSpec& spec, std::size_t& leaf);
   std::string annotation_of(const TreeSpec& spec, std::size_t& leaf) const;
   static std::string annotation_of(const Argument& literal);
-  /// Where a value of the call is: in a container, under a key, and what the caller calls it.
-  struct Place {
-    std::size_t whole;  ///< in checked_
-    Argument key;
-    std::string path;
-  };
-  void take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf, const Place& place);
-  void add_leaf(Node& node, const Input& input, const Place& place);
-  void check(Node& node, const Place& place, CheckedInput input);
+  void take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf);
+  void add_leaf(Node& node, const Input& input);
   LeafNote note_of(const Input& input);
   InputNote note_of(std::size_t first_leaf, std::size_t count);
   const Json* number_named(const std::string& name) const;
@@ -84,7 +84,7 @@ class ProgramReader {
     std::size_t first_leaf;
   };
   std::vector<Packed> packed_;
-  std::vector<std::pair<Node*, CheckedInput>> checked_;
+  std::vector<CheckedInput> checked_;
   struct Update {
     std::string value;
     Argument target;

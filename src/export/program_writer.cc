@@ -8,12 +8,8 @@
 #include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/contract/assertions.h>
 #include <fxgraph/effects/effects_of.h>
-#include <fxgraph/export/data_dependence.h>
-#include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/guards.h>
-#include <fxgraph/export/number_lists.h>
-#include <fxgraph/export/tensor_numbers.h>
-#include <fxgraph/export/tensor_questions.h>
+#include <fxgraph/export/numbers.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/module_info.h>
@@ -199,18 +195,6 @@ void ProgramWriter::flatten_modules() {
 
 // ── Inputs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// Of sizes that are a symbol, or a multiple of one.
-void ProgramWriter::tell_symbol(const std::string& name, const SizeExpr& size, std::size_t dim) {
-  const bool is_multiple = size.kind() == SizeExpr::Kind::call && size.name() == "Mul" && size.operands().size() == 2 &&
-                           size.operands()[0].is_integer() && size.operands()[1].is_symbol();
-  if (!size.is_symbol() && !is_multiple) return;
-  const std::string& symbol = is_multiple ? size.operands()[1].name() : size.name();
-  const auto example = call_->symbols().find(symbol);
-  if (example == call_->symbols().end()) return;
-  writer_->set_symbol(symbol, name, static_cast<std::int64_t>(dim), is_multiple ? size.operands()[0].value() : 1,
-                      example->second);
-}
-
 void ProgramWriter::add_user_inputs(Json& inputs, Json& specs) {
   for (const CallInputs::Leaf& leaf : call_->leaves()) {
     if (leaf.literal) {
@@ -234,7 +218,6 @@ void ProgramWriter::add_user_inputs(Json& inputs, Json& specs) {
     leaf_names_.push_back(name);
     inputs.push_back(GraphWriter::reference(name, shape));
     specs.push_back({{"user_input", {{"arg", GraphWriter::reference(name, shape)}}}});
-    for (std::size_t dim = 0; dim < leaf.meta.sizes.size(); ++dim) tell_symbol(name, leaf.meta.sizes[dim].expr, dim);
   }
   for (const CallInputs::Input& input : call_->inputs())
     check_container(*input.placeholder, input.spec, input.first_leaf);
@@ -297,9 +280,7 @@ void ProgramWriter::add_states(Json& inputs, Json& specs) {
         add_state("buffer", "b_", state, inputs, specs);
         specs.back()["buffer"]["persistent"] = state.held == SavedState::Held::buffer;
     }
-    const bool is_parameter = state.held == SavedState::Held::parameter;
-    const bool is_saved = is_parameter || state.held == SavedState::Held::buffer;
-    (is_saved ? written_.weights : written_.constants).push_back({state.path, state.tensor, is_parameter});
+    (state.held <= SavedState::Held::buffer ? written_.weights : written_.constants).push_back(state);
   }
 }
 

@@ -14,21 +14,26 @@
 #include <fxgraph/export/graph_writer.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/save.h>
-#include <fxgraph/export/saved_state.h>
 
 namespace fx::pt2 {
 
-/// One tensor that the archive holds.
-struct SavedTensor {
-  std::string name;
-  at::Tensor tensor;
-  bool is_parameter = false;
+/// One tensor of the program.
+struct SavedState {
+  enum class Held : std::uint8_t { parameter, buffer, not_saved, constant };
+  std::string path;
+  at::Tensor tensor;  ///< those that share memory share it here, too; no memory that none of them needs
+  Held held = Held::parameter;
 };
+
+/// All of `module`, in the order in which they are written: constants last. Rewrites reads of views in `graph`, which
+/// runs over the module. Throws Error(unsupported), naming the tensors, for what cannot be kept: memory that is read as
+/// two types, and what was computed of a parameter before the program ran.
+std::vector<SavedState> settle_state(const GraphModule& module, Graph& graph);
 
 struct WrittenProgram {
   Json json;
-  std::vector<SavedTensor> weights;
-  std::vector<SavedTensor> constants;
+  std::vector<SavedState> weights;
+  std::vector<SavedState> constants;
   c10::IValue example;  ///< (args, kwargs)
 };
 
@@ -49,7 +54,6 @@ class ProgramWriter {
   void add_states(Json& inputs, Json& specs);
   void add_state(const char* kind, const char* prefix, const SavedState& state, Json& inputs, Json& specs);
   void add_user_inputs(Json& inputs, Json& specs);
-  void tell_symbol(const std::string& name, const SizeExpr& size, std::size_t dim);
   std::pair<Json, Json> outputs(std::string& out_spec);
   Node& element_of(Node& whole, std::size_t index);
   Argument whole_values(const Argument& value);

@@ -3,10 +3,10 @@
 #include <ATen/ATen.h>
 #include <caffe2/serialize/inline_container.h>
 
+#include <algorithm>
 #include <map>
 #include <ostream>
 
-#include <fxgraph/export/archive_mode.h>
 #include <fxgraph/export/program_writer.h>
 #include <fxgraph/module/written_mode.h>
 #include <fxgraph/run/stored_values.h>
@@ -29,21 +29,21 @@ class PayloadWriter {
   PayloadWriter(PyTorchStreamWriter& archive, std::string folder, std::string stem)
       : archive_(archive), folder_(std::move(folder)), stem_(std::move(stem)) {}
 
-  std::string write(const std::vector<pt2::SavedTensor>& tensors) {
+  std::string write(const std::vector<pt2::SavedState>& tensors) {
     // Python reads a record as the first tensor of it, and gives all others that one's gradients.
     nlohmann::ordered_json config = nlohmann::ordered_json::object();
     for (const bool trained : {false, true}) {
-      for (const pt2::SavedTensor& each : tensors) {
-        if (each.tensor.requires_grad() == trained) config[each.name] = payload_of(each);
+      for (const pt2::SavedState& each : tensors) {
+        if (each.tensor.requires_grad() == trained) config[each.path] = payload_of(each);
       }
     }
     return nlohmann::ordered_json{{"config", std::move(config)}}.dump();
   }
 
  private:
-  Json payload_of(const pt2::SavedTensor& each) {
+  Json payload_of(const pt2::SavedState& each) {
     return {{"path_name", record_of(each.tensor)},
-            {"is_param", each.is_parameter},
+            {"is_param", each.held == pt2::SavedState::Held::parameter},
             {"use_pickle", false},
             {"tensor_meta", pt2::write_tensor_meta(pt2::meta_of_tensor(each.tensor))}};
   }
@@ -68,30 +68,18 @@ class PayloadWriter {
 
 // Types that Python has a class of storage for; of the others (uint16, float8, complex32, ...) it reads no pickle that
 // LibTorch writes, and with it not the archive.
-bool has_storage_class(at::ScalarType type) {
-  switch (type) {
-    case at::kByte:
-    case at::kChar:
-    case at::kShort:
-    case at::kInt:
-    case at::kLong:
-    case at::kHalf:
-    case at::kBFloat16:
-    case at::kFloat:
-    case at::kDouble:
-    case at::kComplexFloat:
-    case at::kComplexDouble:
-    case at::kBool: return true;
-    default: return false;
-  }
-}
+constexpr at::ScalarType kWithStorageClass[] = {at::kByte,   at::kChar,         at::kShort,         at::kInt,
+                                                at::kLong,   at::kHalf,         at::kBFloat16,      at::kFloat,
+                                                at::kDouble, at::kComplexFloat, at::kComplexDouble, at::kBool};
 
 // The inputs of the example; nothing, which Python takes too, where it could not read them.
 std::vector<char> example_of(const pt2::WrittenProgram& program) {
   c10::IValue::HashAliasedIValues parts;
   program.example.getSubValues(parts);
   for (const c10::IValue& part : parts) {
-    if (part.isTensor() && part.toTensor().defined() && !has_storage_class(part.toTensor().scalar_type())) return {};
+    if (!part.isTensor() || !part.toTensor().defined()) continue;
+    const auto type = std::ranges::find(kWithStorageClass, part.toTensor().scalar_type());
+    if (type == std::end(kWithStorageClass)) return {};
   }
   return pickled(program.example);
 }

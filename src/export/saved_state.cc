@@ -1,5 +1,9 @@
-#include <fxgraph/export/saved_state.h>
-
+// A program's parameters, buffers and constants as an archive holds them.
+//
+// Tensors that share memory share it in the archive, or what is written to one, by the program or by an optimiser, is
+// not seen in the other. An archive keeps what is saved apart from constants, and both apart in memory. So a view that
+// no module has registered (`_tensor_constant0`) is taken in the graph of the tensor that it looks at; where that
+// cannot be, both are saved.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -7,7 +11,7 @@
 #include <utility>
 
 #include <fxgraph/analysis/effects.h>
-#include <fxgraph/export/input_notes.h>
+#include <fxgraph/export/program_writer.h>
 #include <fxgraph/module/history.h>
 #include <fxgraph/module/module_info.h>
 #include <fxgraph/module/separated_memory.h>

@@ -6,35 +6,10 @@
 
 #include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/export/literals.h>
-#include <fxgraph/export/tensor_questions.h>
+#include <fxgraph/export/numbers.h>
+#include <fxgraph/export/operators.h>
 
 namespace fx::pt2 {
-namespace {
-
-const char* python_operator(const std::string& function) {
-  static constexpr std::pair<const char*, const char*> kOperators[] = {
-      {"Add", "_operator.add"}, {"Mul", "_operator.mul"},       {"FloorDiv", "_operator.floordiv"},
-      {"Mod", "_operator.mod"}, {"PythonMod", "_operator.mod"}, {"Min", "torch.sym_min"},
-      {"Max", "torch.sym_max"}};
-  for (const auto& [name, target] : kOperators) {
-    if (function == name) return target;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
-// Where the symbol can be had from.
-void GraphWriter::note_source(const Node& node, const DataSource& source) {
-  if (source.kind == DataSource::Kind::integer) {
-    set_symbol(source.symbol, names_[node], 0, 1, source.seen);
-    symbols_.at(source.symbol).value = reference(names_[node], shapes_[node]);
-  }
-  for (const DataSource::Place& place : source.places) {
-    const Node* tensor = shapes_[node].kind == ValueShape::Kind::list ? getitem(node, place.element) : &node;
-    if (tensor && has_name(*tensor)) set_symbol(source.symbol, names_[*tensor], place.dim, 1, source.seen);
-  }
-}
 
 // Of a tensor, or of numbers.
 void GraphWriter::write_assertion(const Node& node) {
@@ -43,8 +18,7 @@ void GraphWriter::write_assertion(const Node& node) {
   if (is_number(shapes_[*condition].kind) && !shapes_[*condition].varies) return write_question(node);
   const bool is_tensor = shapes_[*condition].kind == ValueShape::Kind::tensor;
   const Json message = node.args().size() == 2 ? argument(node.arg(1)) : Json{{"as_string", "assertion failed"}};
-  const Json inputs = Json::array({{{"name", "self"}, {"arg", argument(node.arg(0))}, {"kind", 1}},
-                                   {{"name", "assert_msg"}, {"arg", message}, {"kind", 1}}});
+  const Json inputs = Json::array({input_named("self", argument(node.arg(0))), input_named("assert_msg", message)});
   add_node(node, is_tensor ? "torch.ops.aten._assert_async.msg" : "torch.ops.aten._assert_scalar.default", inputs,
            Json::array(), nullptr);
 }
@@ -58,10 +32,9 @@ void GraphWriter::write_question(const Node& node) {
     return refuse(node, "what it asserts is neither of sizes nor of an element type or layout" + message);
   }
   const TensorMeta& meta = shapes_[*asked->tensor].tensor;
-  Json inputs =
-      Json::array({{{"name", "a"}, {"arg", reference(names_[*asked->tensor], shapes_[*asked->tensor])}, {"kind", 1}}});
+  Json inputs = Json::array({input_named("a", reference(names_[*asked->tensor], shapes_[*asked->tensor]))});
   if (asked->question == "aten::stride") {
-    inputs.push_back({{"name", "stride"}, {"arg", argument(asked->answer)}, {"kind", 2}});
+    inputs.push_back(input_named("stride", argument(asked->answer), true));
   } else if (asked->question == "aten::is_contiguous") {
     if (asked->answer != Argument(true)) return refuse(node, "it asserts that a tensor is not contiguous");
     std::vector<Json> strides;
@@ -70,11 +43,11 @@ void GraphWriter::write_question(const Node& node) {
       if (!number) return refuse(node, "it asserts a layout of strides that are no expression of sizes");
       strides.push_back(std::move(*number));
     }
-    inputs.push_back({{"name", "stride"}, {"arg", numbers(strides)}, {"kind", 2}});
+    inputs.push_back(input_named("stride", list_of(strides), true));
   } else {
     const Json type = write_literal(Argument(meta.dtype));
     if (type.is_null()) return refuse(node, "Python has no number for the element type");
-    inputs.push_back({{"name", "dtype"}, {"arg", type}, {"kind", 2}});
+    inputs.push_back(input_named("dtype", type, true));
   }
   add_node(node, kAssertTensor, std::move(inputs), Json::array(), nullptr);
   nodes_.back()["metadata"][kAssertionNote] = pt2::write_question(*asked);
@@ -103,8 +76,7 @@ void GraphWriter::find_left_out() {
   }
 }
 
-Json GraphWriter::add_number(const SizeExpr& expr, const char* target,
-                             std::initializer_list<std::pair<const char*, Json>> args) {
+Json GraphWriter::add_number(const SizeExpr& expr, const std::string& target, Json inputs) {
   Symbols examples;
   for (const auto& [symbol, source] : symbols_) examples[symbol] = source.example;
   ValueShape shape;
@@ -112,14 +84,7 @@ Json GraphWriter::add_number(const SizeExpr& expr, const char* target,
   shape.integer = {expr, expr.evaluate(examples).value_or(0)};
   shape.varies = true;
   const std::string name = add_value("size", shape);
-  Json inputs = Json::array();
-  for (const auto& [argument, value] : args) inputs.push_back({{"name", argument}, {"arg", value}, {"kind", 1}});
-  nodes_.push_back({{"target", target},
-                    {"inputs", std::move(inputs)},
-                    {"outputs", Json::array({reference(name, shape)})},
-                    {"metadata", Json::object()},
-                    {"is_hop_single_tensor_return", nullptr},
-                    {"name", name}});
+  push_node(name, target, std::move(inputs), Json::array({reference(name, shape)}), nullptr, Json::object());
   return reference(name, shape);
 }
 
@@ -129,26 +94,28 @@ std::optional<Json> GraphWriter::number_of(const SizeExpr& expr) {
     const auto found = symbols_.find(expr.name());
     if (found == symbols_.end()) return std::nullopt;
     SymbolSource& source = found->second;
-    if (source.value.is_null()) {
-      const SizeExpr size = source.step == 1 ? expr : SizeExpr::call("Mul", {SizeExpr::integer(source.step), expr});
+    if (!source.value.is_null()) return source.value;
+    const SizeExpr size = source.step == 1 ? expr : SizeExpr::call("Mul", {SizeExpr::integer(source.step), expr});
+    source.value = add_number(size, "torch.ops.aten.sym_size.int",
+                              Json::array({input_named("self", Json{{"as_tensor", {{"name", source.tensor}}}}),
+                                           input_named("dim", Json{{"as_int", source.dim}})}));
+    if (source.step != 1) {
+      const Json step{{"as_int", source.step}};
       source.value =
-          add_number(size, "torch.ops.aten.sym_size.int",
-                     {{"self", Json{{"as_tensor", {{"name", source.name}}}}}, {"dim", Json{{"as_int", source.dim}}}});
-      if (source.step != 1)
-        source.value =
-            add_number(expr, "_operator.floordiv", {{"a", source.value}, {"b", Json{{"as_int", source.step}}}});
+          add_number(expr, "_operator.floordiv", Json::array({input_named("a", source.value), input_named("b", step)}));
     }
     return source.value;
   }
-  const char* target = python_operator(expr.name());
-  if (!target || expr.operands().empty()) return std::nullopt;
-  std::optional<Json> value = number_of(expr.operands()[0]);
+  const std::string target(python_function(expr.name()));
+  const bool is_whole = expr.operands().size() > 1 && !expr.is_real() && !is_condition(expr);
+  if (target.empty() || !is_whole) return std::nullopt;
   SizeExpr until = expr.operands()[0];
+  std::optional<Json> value = number_of(until);
   for (std::size_t i = 1; i < expr.operands().size() && value; ++i) {
     const std::optional<Json> next = number_of(expr.operands()[i]);
     if (!next) return std::nullopt;
     until = SizeExpr::call(expr.name(), {until, expr.operands()[i]});
-    value = add_number(until, target, {{"a", *value}, {"b", *next}});
+    value = add_number(until, target, Json::array({input_named("a", *value), input_named("b", *next)}));
   }
   return value;
 }

@@ -1,19 +1,19 @@
-#include <fxgraph/export/tensor_numbers.h>
-
+// Numbers that torch.jit.trace keeps in tensors.
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <fxgraph/effects/effects_of.h>
-#include <fxgraph/export/overwritten.h>
+#include <fxgraph/effects/in_place.h>
+#include <fxgraph/export/numbers.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
 
@@ -41,6 +41,41 @@ std::optional<std::pair<std::int64_t, std::int64_t>> as_fraction(double value) {
   return std::nullopt;
 }
 
+bool may_be_named_again(const Node& user) {
+  const Call call = call_of(user);
+  return !user.is(Op::output) && (!call || call.schema().traits.view || call.schema().traits.may_copy);
+}
+
+// Whether `user` writes to `tensor`, which it takes.
+bool writes_to(const Node& user, const Node& tensor) {
+  if (user.is(Op::output)) return false;
+  if (!call_of(user)) return true;
+  bool found = false;
+  for_each_written(user, [&](const Argument& written) {
+    for_each_node(written, [&](const Node& node) { found |= &node == &tensor; });
+  });
+  return found;
+}
+
+// Whether somebody sees another value in the result than it was made with: a write comes before another use, or the
+// memory has another name.
+bool is_overwritten(const Node& node) {
+  for (const Node& user : node.users()) {
+    if (!writes_to(user, node)) continue;
+    if (may_be_named_again(node)) return true;
+    for (const Node& other : node.users()) {
+      if (&other != &user && (user.is_before(other) || may_be_named_again(other))) return true;
+    }
+  }
+  return false;
+}
+
+// Calls that read the number, and whether they truncate it.
+constexpr std::pair<std::string_view, bool> kExits[] = {
+    {"aten::Int.Tensor", true},           {"aten::IntImplicit", false}, {"aten::ScalarImplicit", false},
+    {"aten::_local_scalar_dense", false}, {"aten::item", false},
+};
+
 class TensorNumbers {
  public:
   TensorNumbers(Graph& graph, const GraphModule& module) : graph_(graph), module_(module) {}
@@ -59,26 +94,21 @@ class TensorNumbers {
     Make make;
     const char* call = nullptr;
   };
-  static std::span<const NumberForm> forms();
-  /// Calls that read the number.
-  struct Exit {
-    std::string_view target;
-    bool truncates;
-  };
-  static std::span<const Exit> exits();
 
   void visit(Node& node) {
     const auto at = graph_.inserting_before(node);
     const Call from = call_of(node);
-    const std::string_view target = from ? from.schema().target.view() : "";
-    if (const auto exit = std::ranges::find(exits(), target, &Exit::target); exit != exits().end()) {
-      if (read(node, from, exit->truncates)) graph_.erase_node(node);
+    const Symbol target = from ? from.schema().target : Symbol();
+    const auto* exit = std::ranges::find(kExits, target.view(), &std::pair<std::string_view, bool>::first);
+    if (exit != std::end(kExits)) {
+      if (read(node, from, exit->second)) graph_.erase_node(node);
       return;
     }
-    const auto form = std::ranges::find(forms(), target, &NumberForm::target);
+    const OperatorSchema* functional = from ? functional_overload(from.schema()) : nullptr;
+    const NumberForm* form = form_of(functional ? functional->target : target);
     const Argument* is_trained = from.argument("requires_grad");
     std::optional<TensorNumber> number;
-    if (form != forms().end() && from.argument(0) && (!is_trained || *is_trained == Argument(false))) {
+    if (form && from.argument(0) && (!is_trained || *is_trained == Argument(false))) {
       if (form->make == &TensorNumbers::made) made_.push_back(&node);
       number = (this->*form->make)(from, form->call);
     }
@@ -163,30 +193,21 @@ class TensorNumbers {
   // A tensor that the trace put in, and nothing writes. Asked once for each.
   std::optional<TensorNumber> constant(const Node& node) {
     const auto [known, fresh] = constants_.try_emplace(node.target().str());
-    if (fresh && is_constant(node)) {
-      const at::Tensor tensor = module_.find_attribute(node.target().str());
-      if (at::isFloatingType(tensor.scalar_type())) {
-        known->second = literal(tensor.item<double>());
-      } else if (at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false)) {
-        known->second = TensorNumber{Argument(tensor.item<std::int64_t>())};
-      }
-    }
-    return known->second;
-  }
-  bool is_constant(const Node& node) const {
-    if (!is_made_up(node.target().view())) return false;
+    if (!fresh) return known->second;
+    const std::string_view path = node.target().view();
+    const std::string_view name = path.substr(path.rfind('.') + 1);  // the whole path where there is none
+    if (!name.starts_with("_tensor_constant") && !path.starts_with("CONSTANTS.")) return std::nullopt;
     const at::Tensor tensor = module_.find_attribute(node.target().str());
-    if (!tensor.defined() || tensor.dim() != 0 || tensor.requires_grad()) return false;
+    if (!tensor.defined() || tensor.dim() != 0 || tensor.requires_grad()) return std::nullopt;
     for (const Node* read : graph_.find_nodes(Op::get_attr, node.target())) {
       for (const Node& user : read->users()) {
-        if (writes_to(user, *read)) return false;
+        if (writes_to(user, *read)) return std::nullopt;
       }
     }
-    return true;
-  }
-  static bool is_made_up(std::string_view path) {
-    const std::string_view name = path.substr(path.rfind('.') + 1);  // the whole path where there is none
-    return name.starts_with("_tensor_constant") || path.starts_with("CONSTANTS.");
+    if (at::isFloatingType(tensor.scalar_type())) known->second = literal(tensor.item<double>());
+    if (at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false))
+      known->second = TensorNumber{Argument(tensor.item<std::int64_t>())};
+    return known->second;
   }
 
   // The first call behind `node` that has no words, where sizes and constants alone decide its result.
@@ -254,8 +275,7 @@ class TensorNumbers {
   }
   std::optional<TensorNumber> reversed(const Call& from, const char* target) {
     const std::optional<TensorNumber> difference = of_wholes(from, target);
-    if (!difference) return std::nullopt;
-    return TensorNumber{call("operator.neg", {difference->over})};
+    return difference ? std::optional(TensorNumber{call("operator.neg", {difference->over})}) : std::nullopt;
   }
   std::optional<TensorNumber> multiplied(const Call& from, const char* target) {
     const auto two = operands(from);
@@ -272,9 +292,8 @@ class TensorNumbers {
     const auto two = operands(from);
     if (!two || two->first.is_real || two->second.is_real) return std::nullopt;
     const Argument* rounding = from.argument("rounding_mode");
-    const bool is_exact = !rounding || rounding->is_none();
     TensorNumber quotient{two->first.over, two->second.over, true};
-    if (is_exact) return quotient;
+    if (!rounding || rounding->is_none()) return quotient;
     if (!rounding->is_string()) return std::nullopt;
     return TensorNumber{rounding->as_string() == "floor" ? floor_of(quotient) : truncated(quotient)};
   }
@@ -288,13 +307,11 @@ class TensorNumbers {
       for (std::int64_t i = 1; i < exponent.as_int(); ++i) all = call(target, {all, base->over});
       return TensorNumber{all};
     }
-    if (exponent.is_float() && exponent.as_float() == 0.5) return TensorNumber{base->over, Argument(1), true, true};
-    return std::nullopt;
+    return exponent.is_float() && exponent.as_float() == 0.5 ? root(from, target) : std::nullopt;
   }
   std::optional<TensorNumber> root(const Call& from, const char* /*call*/) {
     const auto base = number_of(*from.argument(0));
-    if (!base || base->is_real) return std::nullopt;
-    return TensorNumber{base->over, Argument(1), true, true};
+    return base && !base->is_real ? std::optional(TensorNumber{base->over, Argument(1), true, true}) : std::nullopt;
   }
   std::optional<TensorNumber> negated(const Call& from, const char* target) {
     const auto value = number_of(*from.argument(0));
@@ -326,6 +343,43 @@ class TensorNumbers {
     return value;
   }
 
+  // Of a packet: its overloads that take a tensor and a number, or two tensors.
+  static const NumberForm* form_of(Symbol target) {
+    static constexpr NumberForm kForms[] = {
+        {"prim::NumToTensor", &TensorNumbers::made},
+        {"aten::tensor.int", &TensorNumbers::made},
+        {"aten::tensor.float", &TensorNumbers::made},
+        {"aten::add", &TensorNumbers::of_wholes, "operator.add"},
+        {"aten::sub", &TensorNumbers::of_wholes, "operator.sub"},
+        {"aten::rsub", &TensorNumbers::reversed, "operator.sub"},
+        {"aten::mul", &TensorNumbers::multiplied, "operator.mul"},
+        {"aten::floor_divide", &TensorNumbers::of_wholes, "operator.floordiv"},
+        {"aten::remainder", &TensorNumbers::of_wholes, "operator.mod"},
+        {"aten::maximum", &TensorNumbers::of_wholes, "torch.sym_max"},
+        {"aten::max.other", &TensorNumbers::of_wholes, "torch.sym_max"},
+        {"aten::minimum", &TensorNumbers::of_wholes, "torch.sym_min"},
+        {"aten::min.other", &TensorNumbers::of_wholes, "torch.sym_min"},
+        {"aten::div", &TensorNumbers::divided},
+        {"aten::pow.Tensor_Scalar", &TensorNumbers::power, "operator.mul"},
+        {"aten::sqrt", &TensorNumbers::root},
+        {"aten::neg", &TensorNumbers::negated, "operator.neg"},
+        {"aten::floor", &TensorNumbers::rounded_down},
+        {"aten::ceil", &TensorNumbers::rounded_up},
+        {"aten::trunc", &TensorNumbers::cut},
+        {"aten::clone", &TensorNumbers::converted},
+        {"aten::detach", &TensorNumbers::converted},
+        {"aten::to.dtype", &TensorNumbers::converted},
+        {"aten::to.dtype_layout", &TensorNumbers::converted},
+        {"aten::to.device", &TensorNumbers::converted},
+    };
+    constexpr std::string_view kOverloads[] = {".Tensor", ".Scalar", ".Tensor_mode", ".Scalar_mode"};
+    std::string_view name = target.view();
+    const std::string_view packet = packet_of(name);
+    if (std::ranges::find(kOverloads, name.substr(packet.size())) != std::end(kOverloads)) name = packet;
+    const auto* row = std::ranges::find(kForms, name, &NumberForm::target);
+    return row == std::end(kForms) ? nullptr : row;
+  }
+
   Graph& graph_;
   const GraphModule& module_;
   std::map<const Node*, TensorNumber> numbers_;  // looked up, not gone through
@@ -334,61 +388,6 @@ class TensorNumbers {
   std::map<std::string, std::optional<TensorNumber>> constants_;
   std::vector<Node*> made_;
 };
-
-std::span<const TensorNumbers::NumberForm> TensorNumbers::forms() {
-  static constexpr NumberForm kForms[] = {
-      {"prim::NumToTensor.Scalar", &TensorNumbers::made},
-      {"aten::tensor.int", &TensorNumbers::made},
-      {"aten::tensor.float", &TensorNumbers::made},
-      {"aten::add.Tensor", &TensorNumbers::of_wholes, "operator.add"},
-      {"aten::add.Scalar", &TensorNumbers::of_wholes, "operator.add"},
-      {"aten::add_.Tensor", &TensorNumbers::of_wholes, "operator.add"},
-      {"aten::add_.Scalar", &TensorNumbers::of_wholes, "operator.add"},
-      {"aten::sub.Tensor", &TensorNumbers::of_wholes, "operator.sub"},
-      {"aten::sub.Scalar", &TensorNumbers::of_wholes, "operator.sub"},
-      {"aten::sub_.Tensor", &TensorNumbers::of_wholes, "operator.sub"},
-      {"aten::sub_.Scalar", &TensorNumbers::of_wholes, "operator.sub"},
-      {"aten::rsub.Tensor", &TensorNumbers::reversed, "operator.sub"},
-      {"aten::rsub.Scalar", &TensorNumbers::reversed, "operator.sub"},
-      {"aten::mul.Tensor", &TensorNumbers::multiplied, "operator.mul"},
-      {"aten::mul.Scalar", &TensorNumbers::multiplied, "operator.mul"},
-      {"aten::mul_.Tensor", &TensorNumbers::of_wholes, "operator.mul"},
-      {"aten::mul_.Scalar", &TensorNumbers::of_wholes, "operator.mul"},
-      {"aten::floor_divide", &TensorNumbers::of_wholes, "operator.floordiv"},
-      {"aten::floor_divide.Scalar", &TensorNumbers::of_wholes, "operator.floordiv"},
-      {"aten::floor_divide_.Tensor", &TensorNumbers::of_wholes, "operator.floordiv"},
-      {"aten::remainder.Tensor", &TensorNumbers::of_wholes, "operator.mod"},
-      {"aten::remainder.Scalar", &TensorNumbers::of_wholes, "operator.mod"},
-      {"aten::maximum", &TensorNumbers::of_wholes, "torch.sym_max"},
-      {"aten::max.other", &TensorNumbers::of_wholes, "torch.sym_max"},
-      {"aten::minimum", &TensorNumbers::of_wholes, "torch.sym_min"},
-      {"aten::min.other", &TensorNumbers::of_wholes, "torch.sym_min"},
-      {"aten::div.Tensor", &TensorNumbers::divided},
-      {"aten::div.Scalar", &TensorNumbers::divided},
-      {"aten::div.Tensor_mode", &TensorNumbers::divided},
-      {"aten::div.Scalar_mode", &TensorNumbers::divided},
-      {"aten::pow.Tensor_Scalar", &TensorNumbers::power, "operator.mul"},
-      {"aten::sqrt", &TensorNumbers::root},
-      {"aten::neg", &TensorNumbers::negated, "operator.neg"},
-      {"aten::floor", &TensorNumbers::rounded_down},
-      {"aten::ceil", &TensorNumbers::rounded_up},
-      {"aten::trunc", &TensorNumbers::cut},
-      {"aten::clone", &TensorNumbers::converted},
-      {"aten::detach", &TensorNumbers::converted},
-      {"aten::to.dtype", &TensorNumbers::converted},
-      {"aten::to.dtype_layout", &TensorNumbers::converted},
-      {"aten::to.device", &TensorNumbers::converted},
-  };
-  return kForms;
-}
-
-std::span<const TensorNumbers::Exit> TensorNumbers::exits() {
-  static constexpr Exit kExits[] = {
-      {"aten::Int.Tensor", true},           {"aten::IntImplicit", false}, {"aten::ScalarImplicit", false},
-      {"aten::_local_scalar_dense", false}, {"aten::item", false},
-  };
-  return kExits;
-}
 
 }  // namespace
 

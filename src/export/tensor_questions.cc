@@ -1,5 +1,4 @@
-#include <fxgraph/export/tensor_questions.h>
-
+// Assertions on tensors and numbers.
 #include <algorithm>
 #include <set>
 
@@ -7,6 +6,7 @@
 #include <fxgraph/contract/assertions.h>
 #include <fxgraph/contract/contract.h>
 #include <fxgraph/export/literals.h>
+#include <fxgraph/export/numbers.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/records/operator_flags.h>
 
@@ -20,15 +20,19 @@ Json json_of(const Argument& value) {
   return {{"as_ints", std::move(all)}};
 }
 
-// Whether `holds` of the value and of all that it is computed from.
-template <typename Holds>
-bool holds_behind(const Node& value, Holds&& holds) {
+enum class Behind : std::uint8_t { go_on, end, refuse };
+
+// Whether nothing that the value is computed from is refused, itself included. Nobody looks behind an end.
+template <typename See>
+bool holds_behind(const Node& value, See&& see) {
   std::vector<const Node*> open = {&value};
   std::set<const Node*> seen = {&value};  // asked only, not gone through
   while (!open.empty()) {
     const Node& node = *open.back();
     open.pop_back();
-    if (!holds(node)) return false;
+    const Behind found = see(node);
+    if (found == Behind::refuse) return false;
+    if (found == Behind::end) continue;
     for (const Node* input : node.all_input_nodes()) {
       if (seen.insert(input).second) open.push_back(input);
     }
@@ -68,32 +72,23 @@ std::optional<TensorQuestion> question_of(const Node& check) {
 
 bool is_of_literals(const Node& call) {
   return holds_behind(call, [](const Node& node) {
-    if (node.is(Op::call_function) && number_operator(node.target()).starts_with("operator.")) return true;
+    if (node.is(Op::call_function) && number_operator(node.target()).starts_with("operator.")) return Behind::go_on;
     const Call call = call_of(node);
-    return call && !call.schema().traits.random && !call.schema().traits.side_effect;
+    const bool is_same = call && !call.schema().traits.random && !call.schema().traits.side_effect;
+    return is_same ? Behind::go_on : Behind::refuse;
   });
 }
 
 bool is_about_sizes(const Node& check, const ValueShapes& shapes) {
-  std::vector<const Node*> open;
-  std::set<const Node*> seen;  // asked only, not gone through
-  const auto add = [&](const Argument& value) {
-    for_each_node(value, [&](const Node& node) {
-      if (seen.insert(&node).second) open.push_back(&node);
-    });
-  };
-  if (!check.args().empty()) add(check.arg(0));
-  while (!open.empty()) {
-    const Node& node = *open.back();
-    open.pop_back();
+  const auto is_size = [&](const Node& node) {
     const Call call = call_of(node);
-    if (has_flag(call ? call.schema().target : node.target(), OperatorFlag::asks_sizes)) continue;
-    if (is_of_literals(node)) continue;
-    if (shapes[node].kind == ValueShape::Kind::tensor || node.is(Op::get_attr)) return false;
-    for (const Argument& argument : node.args()) add(argument);
-    for (const auto& [name, argument] : node.kwargs()) add(argument);
-  }
-  return true;
+    if (has_flag(call ? call.schema().target : node.target(), OperatorFlag::asks_sizes)) return Behind::end;
+    if (is_of_literals(node)) return Behind::end;
+    const bool is_tensor = shapes[node].kind == ValueShape::Kind::tensor || node.is(Op::get_attr);
+    return is_tensor ? Behind::refuse : Behind::go_on;
+  };
+  const Node* condition = check.args().empty() ? nullptr : check.arg(0).node_or_null();
+  return !condition || holds_behind(*condition, is_size);
 }
 
 std::string write_question(const TensorQuestion& question) {
@@ -130,7 +125,8 @@ void compare_as_tensors(Graph& graph) {
     const Symbol reads = read.schema().target;
     const bool is_truth = reads == "aten::is_nonzero";
     if (!is_truth && reads != "aten::item" && reads != "aten::_local_scalar_dense") continue;
-    if (!holds_behind(*said->value, [](const Node& node) { return !node.is(Op::placeholder); })) continue;
+    const auto is_state = [](const Node& node) { return node.is(Op::placeholder) ? Behind::refuse : Behind::go_on; };
+    if (!holds_behind(*said->value, is_state)) continue;
     const bool is_other = is_truth && said->answer == Argument(true);
     const Argument number = is_truth ? Argument(0) : said->answer;
     const auto at = graph.inserting_before(*check);

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include <fxgraph/contract/arithmetic.h>
-#include <fxgraph/export/codes.h>
 #include <fxgraph/export/data_sizes.h>
 #include <fxgraph/export/literals.h>
 #include <fxgraph/run/stored_values.h>
@@ -16,6 +15,8 @@
 
 namespace fx::pt2 {
 namespace {
+
+constexpr int kStrided = 7;  // the schema's number of the layout
 
 std::int64_t fixed(const SymbolicSize& size) {
   if (!size.expr.is_integer()) malformed("a weight has the size " + size.expr.str());
@@ -198,10 +199,7 @@ SymbolicSize read_symbolic_size(const Json& json) {
 
 TensorMeta read_tensor_meta(const Json& json) {
   TensorMeta meta;
-  const std::int64_t code = integer_of(member(json, "dtype"));
-  const std::optional<DType> dtype = dtype_of_code(code);
-  if (!dtype) throw Error(ErrorKind::unsupported, "the element type number " + std::to_string(code) + " is not known");
-  meta.dtype = *dtype;
+  meta.dtype = read_literal("as_scalar_type", member(json, "dtype"))->as_dtype();
   for (const Json& size : array_of(member(json, "sizes"))) meta.sizes.push_back(read_symbolic_size(size));
   for (const Json& stride : array_of(member(json, "strides"))) meta.strides.push_back(read_symbolic_size(stride));
   if (meta.sizes.size() != meta.strides.size()) malformed("a tensor has other numbers of sizes and strides");
@@ -210,11 +208,8 @@ TensorMeta read_tensor_meta(const Json& json) {
     meta.storage_offset = expr.is_integer() ? expr.value() : TensorMeta::kVaries;
   }
   meta.requires_grad = boolean_of(member(json, "requires_grad"));
-  const Json& device = member(json, "device");
-  meta.device.type = Symbol(string_of(member(device, "type")));
-  if (const Json* index = find_member(device, "index"))
-    meta.device.index = static_cast<std::int32_t>(integer_of(*index));
-  if (integer_of(member(json, "layout")) != *code_of(Layout{Symbol("strided")}))
+  meta.device = read_literal("as_device", member(json, "device"))->as_device();
+  if (integer_of(member(json, "layout")) != kStrided)
     throw Error(ErrorKind::unsupported, "a tensor of the program is sparse; only strided ones are read");
   return meta;
 }
@@ -254,18 +249,18 @@ Json write_tensor_meta(const TensorMeta& meta) {
   Json sizes = Json::array(), strides = Json::array();
   for (const SymbolicSize& size : meta.sizes) sizes.push_back(write_size(size));
   for (const SymbolicSize& stride : meta.strides) strides.push_back(write_size(stride));
-  const std::optional<std::int64_t> dtype = code_of(meta.dtype);
-  if (!dtype) {
+  const Json dtype = write_literal(Argument(meta.dtype));
+  if (dtype.is_null()) {
     throw Error(ErrorKind::unsupported,
                 "torch.export has no words for the element type " + std::string(to_string(meta.dtype)));
   }
-  return {{"dtype", *dtype},
+  return {{"dtype", dtype.begin().value()},
           {"sizes", std::move(sizes)},
           {"requires_grad", meta.requires_grad},
-          {"device", write_device(meta.device)},
+          {"device", write_literal(Argument(meta.device)).begin().value()},
           {"strides", std::move(strides)},
           {"storage_offset", {{"as_int", meta.storage_offset}}},
-          {"layout", *code_of(Layout{Symbol("strided")})}};
+          {"layout", kStrided}};
 }
 
 }  // namespace fx::pt2

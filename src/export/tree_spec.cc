@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fxgraph/export/json.h>
+#include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
 namespace {
@@ -28,6 +29,11 @@ Argument key_of(const Json& key) {
   if (key.is_number_integer()) return Argument(integer_of(key));
   throw Error(ErrorKind::unsupported, "a dict among the inputs or outputs has the key " + key.dump().substr(0, 60) +
                                           ", which is neither a string nor an int");
+}
+
+Argument checked_key(const Argument& key) {
+  if (key.is_string() || key.is_int()) return key;
+  throw Error(ErrorKind::unsupported, "a dict with keys that are neither strings nor ints cannot be exported");
 }
 
 Json json_key(const Argument& key) { return key.is_int() ? Json(key.as_int()) : Json(std::string(key.as_string())); }
@@ -61,6 +67,20 @@ Json write(const TreeSpec& spec) {
   for (const TreeSpec& child : spec.children) children.push_back(write(child));
   if (spec.is_leaf()) return {{"type", nullptr}, {"context", nullptr}, {"children_spec", children}};
   return {{"type", spec.type}, {"context", spec.context}, {"children_spec", children}};
+}
+
+Argument key_in(const Argument& key, const Argument& /*like*/) { return key; }
+c10::IValue key_in(const Argument& key, const c10::IValue& /*like*/) { return to_ivalue(key); }
+
+template <typename Value, typename Make>
+Value packed(const TreeSpec& spec, const std::function<Value()>& next_leaf, const Make& make) {
+  if (spec.is_leaf()) return next_leaf();
+  std::vector<Value> elements;
+  for (std::size_t i = 0; i < spec.children.size(); ++i) {
+    if (spec.kind == TreeSpec::Kind::dict) elements.push_back(key_in(spec.keys[i], Value()));
+    elements.push_back(packed(spec.children[i], next_leaf, make));
+  }
+  return make(spec.kind, std::move(elements));
 }
 
 }  // namespace
@@ -106,14 +126,18 @@ std::size_t TreeSpec::num_leaves() const {
 }
 
 Argument TreeSpec::pack(const std::function<Argument()>& next_leaf) const {
-  if (is_leaf()) return next_leaf();
-  std::vector<Argument> elements;
-  for (std::size_t i = 0; i < children.size(); ++i) {
-    if (kind == Kind::dict) elements.push_back(keys[i]);
-    elements.push_back(children[i].pack(next_leaf));
-  }
-  if (kind == Kind::dict) return Argument::dict(elements);
-  return kind == Kind::list ? Argument::list(elements) : Argument::tuple(elements);
+  return packed(*this, next_leaf, [](Kind kind, const std::vector<Argument>& elements) {
+    if (kind == Kind::dict) return Argument::dict(elements);
+    return kind == Kind::list ? Argument::list(elements) : Argument::tuple(elements);
+  });
+}
+
+c10::IValue TreeSpec::pack_values(const std::function<c10::IValue()>& next_leaf) const {
+  return packed(*this, next_leaf, [](Kind kind, std::vector<c10::IValue> elements) -> c10::IValue {
+    if (kind == Kind::dict) return make_dict(elements);
+    if (kind == Kind::list) return make_list(std::move(elements));
+    return c10::ivalue::Tuple::create(std::move(elements));
+  });
 }
 
 TreeSpec spec_of(const Argument& argument, const std::function<void(const Argument&)>& visit) {
@@ -126,15 +150,28 @@ TreeSpec spec_of(const Argument& argument, const std::function<void(const Argume
   for (std::size_t i = 0; i < argument.elements().size(); ++i) {
     const Argument& element = argument.elements()[i];
     if (argument.is_dict() && i % 2 == 0) {
-      if (!element.is_string() && !element.is_int())
-        throw Error(ErrorKind::unsupported, "a dict with keys that are neither strings nor ints cannot be exported");
-      keys.push_back(element);
+      keys.push_back(checked_key(element));
     } else {
       children.push_back(spec_of(element, visit));
     }
   }
   if (argument.is_dict()) return TreeSpec::dict(std::move(keys), std::move(children));
   return argument.is_list() ? TreeSpec::list(std::move(children)) : TreeSpec::tuple(std::move(children));
+}
+
+TreeSpec spec_of(const c10::IValue& value) {
+  std::vector<Argument> keys;
+  std::vector<TreeSpec> children;
+  if (value.isGenericDict()) {
+    for (const auto& item : value.toGenericDict()) {
+      keys.push_back(checked_key(to_argument(item.key()).value_or(Argument())));
+      children.push_back(spec_of(item.value()));
+    }
+    return TreeSpec::dict(std::move(keys), std::move(children));
+  }
+  if (!value.isTuple() && !value.isList()) return TreeSpec::leaf();
+  for (const c10::IValue& each : elements_of(value)) children.push_back(spec_of(each));
+  return value.isTuple() ? TreeSpec::tuple(std::move(children)) : TreeSpec::list(std::move(children));
 }
 
 }  // namespace fx::pt2

@@ -4,13 +4,12 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/contract/symbolic_shapes.h>
-#include <fxgraph/export/input_layout.h>
-#include <fxgraph/export/observed_run.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/shapes/call_fit.h>
 #include <fxgraph/shapes/shape_prop.h>
@@ -23,7 +22,7 @@ using Number = std::int64_t;
 /// What rows and calls made alone say of all values, in the graphs that the program calls too.
 class Inference {
  public:
-  Inference(GraphModule& module, const Graph& graph, const ObservedRun& seen, const SizedInputs& inputs,
+  Inference(GraphModule& module, const Graph& graph, const ProgramValues& seen, const SizedInputs& inputs,
             const Symbols& example, const SizeRanges& ranges)
       : module_(module), seen_(seen), inputs_(inputs), example_(example), ranges_(ranges) {
     // As torch.export has it: a size that varies is two or more. Numbers are none.
@@ -124,7 +123,7 @@ class Inference {
     for (const Node* placeholder : graph.placeholders()) {
       AbstractValue value = inputs.size() < operands.size() ? operands[inputs.size()] : AbstractValue();
       const TensorType* tensor = value.tensor();
-      const std::size_t rank = seen == seen_.nested.end() ? 0 : seen->second[*placeholder].numbers.size() / 2;
+      const std::size_t rank = seen == seen_.nested.end() ? 0 : seen->second[*placeholder].tensor.sizes.size();
       if (tensor && seen != seen_.nested.end() && tensor->sizes.size() == rank + 1)
         value = TensorType{tensor->dtype, {tensor->sizes.begin() + 1, tensor->sizes.end()}, {}};
       inputs.push_back(std::move(value));
@@ -143,7 +142,7 @@ class Inference {
   }
 
   GraphModule& module_;
-  const ObservedRun& seen_;
+  const ProgramValues& seen_;
   const SizedInputs& inputs_;
   const Symbols& example_;
   SizeRanges ranges_;
@@ -155,52 +154,45 @@ class Combiner {
   Combiner(const DataSizes& data, const Symbols& example, std::set<std::string>* unfit)
       : data_(data), example_(example), unfit_(unfit) {}
 
-  /// Of all nodes of a graph.
-  ValueShapes combine(const Graph& graph, const NodeMap<Observed>& seen, const SymbolicShapes* inferred) {
-    ValueShapes shapes(graph);
+  /// Makes what was seen of all nodes of a graph what it is at other sizes.
+  void combine(const Graph& graph, ValueShapes& shapes, const SymbolicShapes* inferred) {
     known_ = &shapes;
     for (const Node& node : graph.nodes()) {
-      ValueShape shape = combine(node, seen[node], inferred ? (*inferred)[node] : AbstractValue());
+      ValueShape& shape = shapes[node];
+      combine(node, shape, inferred ? (*inferred)[node] : AbstractValue());
       shape.of_data = is_of_data(node, shape);
       shape.varies |= shape.of_data;
-      shapes[node] = std::move(shape);
     }
-    return shapes;
   }
 
  private:
   using Kind = ValueShape::Kind;
 
-  ValueShape combine(const Node& node, const Observed& seen, const AbstractValue& inferred) {
-    ValueShape shape;
-    shape.kind = seen.kind;
-    switch (seen.kind) {
-      case Kind::tensor: shape.tensor = tensor(node, seen, inferred.tensor()); break;
+  void combine(const Node& node, ValueShape& shape, const AbstractValue& inferred) {
+    switch (shape.kind) {
+      case Kind::tensor: combine(node, shape.tensor, inferred.tensor()); break;
       case Kind::boolean:
-        shape.boolean = seen.numbers[0] != 0;
         shape.condition = said(node);
         // What is only asserted is to be the same.
         shape.varies = shape.condition && varies(*shape.condition) && !is_only_asserted(node);
         break;
       case Kind::integer:
-        shape.integer = number(node, seen.numbers[0], inferred);
+        shape.integer = number(node, shape.integer.example, inferred);
         shape.varies = !shape.integer.expr.is_integer();
         break;
       case Kind::floating:
-        shape.floating = seen.floating;
         shape.real = said(node);
         shape.varies = shape.real && varies(*shape.real);
         break;
-      case Kind::list:
-        for (std::size_t i = 0; i < seen.elements.size(); ++i) {
-          const AbstractValue::List* list = inferred.list();
-          const bool has = list && list->size() == seen.elements.size();
-          shape.elements.push_back(combine(node, seen.elements[i], has ? (*list)[i] : AbstractValue()));
-        }
+      case Kind::list: {
+        const AbstractValue::List* list = inferred.list();
+        const bool has = list && list->size() == shape.elements.size();
+        for (std::size_t i = 0; i < shape.elements.size(); ++i)
+          combine(node, shape.elements[i], has ? (*list)[i] : AbstractValue());
         break;
+      }
       default: break;
     }
-    return shape;
   }
 
   // Numbers that data decide, or that are made of such.
@@ -235,14 +227,10 @@ class Combiner {
   }
 
   static bool is_only_asserted(const Node& node) {
-    constexpr std::string_view kJoins[] = {"operator.and_",    "operator.or_",       "operator.not_",
-                                           "operator.__not__", "aten::__and__.bool", "aten::__or__.bool",
-                                           "torch.sym_not"};
     for (const Node& user : node.users()) {
-      if (user.target() == "torch._assert") continue;
-      const std::string name = number_operator(user.target());
-      if (std::ranges::find(kJoins, std::string_view(name)) == std::end(kJoins) || !is_only_asserted(user))
-        return false;
+      const std::string_view joins = arithmetic_of(user.target());
+      const bool is_joined = (joins == "And" || joins == "Or" || joins == "Not") && is_only_asserted(user);
+      if (!is_joined && user.target() != "torch._assert") return false;
     }
     return true;
   }
@@ -289,17 +277,11 @@ class Combiner {
     for (const ValueShape& each : shape.elements) add_symbols(each, symbols);
   }
 
-  TensorMeta tensor(const Node& node, const Observed& seen, const TensorType* type) {
-    TensorMeta meta;
-    meta.dtype = seen.dtype;
-    meta.device = seen.device;
-    meta.requires_grad = seen.requires_grad;
-    const std::size_t rank = seen.numbers.size() / 2;
-    if (type && type->sizes.size() != rank) type = nullptr;
-    for (std::size_t i = 0; i < rank; ++i)
-      meta.sizes.push_back(size(node, seen.numbers[i], type ? &type->sizes[i] : nullptr));
-    for (std::size_t i = 0; i < rank; ++i) meta.strides.push_back({SizeExpr(), seen.numbers[rank + i]});
-    for (std::size_t i = 0; i < rank; ++i) {
+  void combine(const Node& node, TensorMeta& meta, const TensorType* type) {
+    if (type && type->sizes.size() != meta.sizes.size()) type = nullptr;
+    for (std::size_t i = 0; i < meta.sizes.size(); ++i)
+      meta.sizes[i] = size(node, meta.sizes[i].example, type ? &type->sizes[i] : nullptr);
+    for (std::size_t i = 0; i < meta.strides.size(); ++i) {
       SymbolicSize& stride = meta.strides[i];
       if (type && type->strides) stride.expr = (*type->strides)[i];
       const bool is_known = type && type->strides && stride.expr.evaluate(example_) == stride.example;
@@ -308,7 +290,6 @@ class Combiner {
       set_strides(meta);
       break;
     }
-    return meta;
   }
 
   const DataSizes& data_;
@@ -324,20 +305,74 @@ ProgramValues find_values(GraphModule& module, const Graph& graph, const Symbols
   const at::NoGradGuard no_grad;
   Symbols example = sizes;
   SizeRanges ranges = ranges_of_sizes;
-  ObservedRun seen = observe(module, graph, inputs, example, ranges);
-  Inference inference(module, graph, seen, inputs, example, ranges);
+  ProgramValues values = observe(module, graph, inputs, example, ranges);
+  Inference inference(module, graph, values, inputs, example, ranges);
   const SymbolicShapes inferred = inference.infer(graph, {});
-  Combiner combiner(seen.data, example, unfit);
-  ProgramValues values{combiner.combine(graph, seen.values, &inferred)};
-  for (const auto& [nested, of_nested] : seen.nested) {
+  Combiner combiner(values.data, example, unfit);
+  combiner.combine(graph, values.values, &inferred);
+  for (auto& [nested, shapes] : values.nested) {
     const auto known = inference.nested.find(nested);
-    const SymbolicShapes* of = known == inference.nested.end() ? nullptr : &known->second;
-    values.nested.emplace(nested, combiner.combine(*nested, of_nested, of));
+    combiner.combine(*nested, shapes, known == inference.nested.end() ? nullptr : &known->second);
   }
-  values.data = std::move(seen.data);
-  values.data_examples = std::move(example);
-  for (const auto& [symbol, value] : sizes) values.data_examples.erase(symbol);
   return values;
+}
+
+namespace {
+
+// From the last dimension on.
+std::vector<std::size_t> dims_in_order(std::size_t rank) {
+  std::vector<std::size_t> order(rank);
+  std::iota(order.rbegin(), order.rend(), 0);
+  return order;
+}
+
+// No two elements of it lie in one place.
+bool may_be_written(const TensorMeta& meta) {
+  std::vector<std::size_t> order = dims_in_order(meta.sizes.size());
+  std::ranges::sort(order, {}, [&](std::size_t dim) { return meta.strides[dim].example; });
+  std::int64_t last = 0;
+  for (const std::size_t dim : order) {
+    if (meta.sizes[dim].example < 2) continue;
+    if (meta.strides[dim].example <= last) return false;
+    last += (meta.sizes[dim].example - 1) * meta.strides[dim].example;
+  }
+  return true;
+}
+
+}  // namespace
+
+void set_strides(TensorMeta& meta) {
+  std::vector<std::size_t> order = dims_in_order(meta.sizes.size());
+  const auto is_dense = [&] {
+    std::int64_t expected = 1;
+    for (const std::size_t dim : order) {
+      if (meta.sizes[dim].example != 1 && meta.strides[dim].example != expected) return false;
+      expected *= meta.sizes[dim].example;
+    }
+    return true;
+  };
+  if (!is_dense()) {
+    std::ranges::stable_sort(order, {}, [&](std::size_t dim) { return meta.strides[dim].example; });
+    if (!is_dense()) order = dims_in_order(meta.sizes.size());
+  }
+  SizeExpr stride = SizeExpr::integer(1);
+  std::int64_t example = 1;
+  for (const std::size_t dim : order) {
+    meta.strides[dim] = {stride, example};
+    stride = stride * meta.sizes[dim].expr;
+    example *= meta.sizes[dim].example;
+  }
+}
+
+void lay_out(TensorMeta& meta, const std::optional<TensorMeta>& given) {
+  bool is_given = given.has_value();
+  for (std::size_t dim = 0; is_given && dim < meta.sizes.size(); ++dim)
+    is_given = meta.sizes[dim].expr.is_integer() && meta.sizes[dim].example == given->sizes[dim].example;
+  if (is_given && may_be_written(*given)) {
+    meta.strides = given->strides;
+  } else {
+    set_strides(meta);
+  }
 }
 
 }  // namespace fx::pt2

@@ -53,7 +53,6 @@ struct ProgramValues {
   ValueShapes values;
   std::map<const Graph*, ValueShapes> nested{};  ///< looked up, not gone through
   DataSizes data{};                              ///< of the program itself, not of the graphs that it calls
-  Symbols data_examples{};                       ///< of their symbols
 };
 
 /// The inputs for values of the symbols, and what the input is that a node stands for; unknown for others.
@@ -62,9 +61,32 @@ struct SizedInputs {
   std::function<AbstractValue(const Node&)> input_at;
 };
 
+/// A value of a run: its sizes and numbers are those that it has there.
+ValueShape observe(const c10::IValue& value);
+
+/// Runs the program at `example`, to which symbols of data are added, with their ranges to `ranges`, and says what was
+/// seen of its nodes and of the graphs that it calls. A few times more where data decide sizes.
+ProgramValues observe(GraphModule& module, const Graph& graph, const SizedInputs& inputs, Symbols& example,
+                      SizeRanges& ranges);
+
 /// The values of `graph` over `module`'s attributes. Throws Error(unsupported) naming the node whose size is no
 /// expression that is found; with `unfit`, the symbols on which it depends go there instead.
 ProgramValues find_values(GraphModule& module, const Graph& graph, const Symbols& example, const SizeRanges& ranges,
                           const SizedInputs& inputs, std::set<std::string>* unfit = nullptr);
+
+/// The calls of `graph`, and of the graphs nested in it (submodules of `module`), whose results have sizes, or are
+/// numbers, that data decide and no size, and which are no source that an archive has a symbol for: a truth value of
+/// whole tensors, `nonzero` in a branch of cond. As their operators say, before anything runs: "aten::equal at
+/// %equal, …". Empty when there is none.
+std::string calls_of_data(const Graph& graph, const GraphModule& module);
+/// Those of `graph` that do as the values that they had say.
+std::string calls_of_data(const Graph& graph, const ProgramValues& shapes);
+
+/// The strides of a tensor whose sizes vary: from the smallest on, each is the product of the sizes before it, as it is
+/// in the example. A tensor with gaps or overlaps becomes contiguous.
+void set_strides(TensorMeta& meta);
+
+/// The same, but where none of its sizes is another than `given`, it lies as it was given: the program may ask how.
+void lay_out(TensorMeta& meta, const std::optional<TensorMeta>& given);
 
 }  // namespace fx::pt2

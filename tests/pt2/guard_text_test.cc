@@ -1,6 +1,5 @@
 // Python's guards on sizes: read, written, computed; compared with a reader that only knows numbers.
 #include <fxgraph/contract/assertions.h>
-#include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/guards.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/module/graph_module.h>

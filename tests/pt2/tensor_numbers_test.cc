@@ -62,6 +62,10 @@ const Case kCases[] = {
                   "i", "ScalarImplicit.default", "(%d,)") ATEN_CALL("y", "arange.default", "(%i,)") "return y"},
     {"in_place", SIZE_TENSOR("n", "0") ATEN_CALL("a", "add.Scalar", "(%n, 1)") ATEN_CALL("b", "add_.Tensor", "(%a, %c)")
                      ATEN_CALL("i", "Int.Tensor", "(%b,)") ATEN_CALL("j", "Int.Tensor", "(%n,)") FILLED("%i, %j")},
+    {"rounded_in_place",
+     SIZE_TENSOR("n", "0") ATEN_CALL("q", "div.Tensor", "(%n, %c)") ATEN_CALL("a", "neg_.default", "(%q,)")
+         ATEN_CALL("b", "floor_.default", "(%a,)") ATEN_CALL("d", "neg_.default", "(%b,)")
+             ATEN_CALL("i", "Int.Tensor", "(%d,)") FILLED("%i")},
     // As a tensor, which does not change the element type of one with dimensions.
     {"scaled", SIZE_TENSOR("n", "0") ATEN_CALL("p", "pow.Tensor_Scalar", "(%n, -0.5)") ATEN_CALL(
                    "h", "to.dtype", "(%x, torch.float16)") ATEN_CALL("y", "mul.Tensor", "(%h, %p)") "return y"},
