@@ -16,11 +16,6 @@ namespace fx {
 /// `operator.ge` for `aten::ge.int`, `aten::ge` and `operator.ge`; other targets as they are.
 std::string number_operator(Symbol target);
 
-/// True when a symbol stands in it.
-bool varies(const SizeExpr& expr);
-/// True when data decide a symbol in it.
-bool is_of_data(const SizeExpr& expr);
-
 /// True for what holds or does not, and is 1 or 0: comparisons, And, Or, Not.
 bool is_condition(const SizeExpr& expr);
 

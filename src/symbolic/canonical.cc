@@ -9,6 +9,14 @@
 #include <fxgraph/symbolic/size_expr.h>
 
 namespace fx {
+
+/// Makes what is in canonical form where its operands are.
+struct CanonicalForm {
+  static SizeExpr call(const char* function, std::vector<SizeExpr> operands) {
+    return SizeExpr::make(SizeExpr::Kind::call, function, std::move(operands), true);
+  }
+};
+
 namespace {
 
 constexpr std::size_t kMostMonomials = 64;  // of a product that is multiplied out
@@ -103,7 +111,7 @@ SizeExpr written(const Monomial& monomial) {
   std::vector<SizeExpr> operands;
   if (monomial.factor != 1) operands.emplace_back(monomial.factor);
   operands.insert(operands.end(), monomial.atoms.begin(), monomial.atoms.end());
-  return SizeExpr::call("Mul", std::move(operands));
+  return CanonicalForm::call("Mul", std::move(operands));
 }
 
 SizeExpr written(const Sum& sum) {
@@ -111,7 +119,7 @@ SizeExpr written(const Sum& sum) {
   if (sum.size() == 1) return written(sum[0]);
   std::vector<SizeExpr> operands;
   for (const Monomial& each : sum) operands.push_back(written(each));
-  return SizeExpr::call("Add", std::move(operands));
+  return CanonicalForm::call("Add", std::move(operands));
 }
 
 Sum scaled(Sum sum, std::int64_t by) {
@@ -171,7 +179,7 @@ SizeExpr divided(Sum sum, std::int64_t divisor) {
     std::erase_if(sum, [](const Monomial& each) { return each.factor == 0; });
     return floor_div(written(sum), divisor / common);
   }
-  return SizeExpr::call("FloorDiv", {written(sum), divisor});
+  return CanonicalForm::call("FloorDiv", {written(sum), divisor});
 }
 
 /// `a` without the atoms and the factor of `b`; nothing where they are not all in it.
@@ -183,18 +191,23 @@ std::optional<Monomial> without(const Monomial& a, const Monomial& b) {
   return rest;
 }
 
-/// The whole number that makes `a` of `b`; 0 where there is none.
-std::int64_t multiple_of(const Sum& a, const Sum& b) {
-  if (a.size() != b.size() || a.empty() || a[0].factor % b[0].factor != 0) return 0;
-  const std::int64_t times = a[0].factor / b[0].factor;
-  const auto is_multiple = [&](const Monomial& x, const Monomial& y) {
-    return x.atoms == y.atoms && x.factor == y.factor * times;
-  };
-  return std::ranges::equal(a, b, is_multiple) ? times : 0;
+/// What makes `a` of `b`, where it is a sum of products: `n` of `n*m + n` and `m + 1`. A product comes before others
+/// exactly where it does times a third.
+std::optional<Sum> exact_quotient(Sum a, const Sum& b) {
+  Sum quotient;
+  while (!a.empty() && quotient.size() < kMostMonomials) {
+    const std::optional<Monomial> first = without(a[0], b[0]);
+    const std::optional<Sum> part = first ? times(b, {{first->atoms, -first->factor}}) : std::nullopt;
+    if (!part || !is_small(*part)) return std::nullopt;
+    a.insert(a.end(), part->begin(), part->end());
+    if (!collect(a) || !is_small(a)) return std::nullopt;
+    quotient.push_back(*first);
+  }
+  return a.empty() ? std::optional(std::move(quotient)) : std::nullopt;
 }
 
 SizeExpr divided_by_terms(Sum above, Sum below) {
-  if (const std::int64_t times = multiple_of(above, below)) return times;
+  if (const std::optional<Sum> times = exact_quotient(above, below)) return written(*times);
   Sum quotient;
   if (below.size() == 1) {
     Sum rest;
@@ -217,7 +230,7 @@ SizeExpr divided_by_terms(Sum above, Sum below) {
       return plus(quotient, floor_div(written(above), written(below)));
     }
   }
-  return plus(quotient, SizeExpr::call("FloorDiv", {written(above), written(below)}));
+  return plus(quotient, CanonicalForm::call("FloorDiv", {written(above), written(below)}));
 }
 
 /// Max or Min: flat, each once, numbers folded.
@@ -251,7 +264,27 @@ SizeExpr extreme(const char* name, const SizeExpr& a, const SizeExpr& b, bool la
   }
   std::ranges::sort(operands);
   if (number) operands.emplace_back(*number);
-  return operands.size() == 1 ? operands[0] : SizeExpr::call(name, std::move(operands));
+  return operands.size() == 1 ? operands[0] : CanonicalForm::call(name, std::move(operands));
+}
+
+/// Of a remainder by a multiple of the divisor what it is of: the rest is the same.
+bool is_remainder(const Monomial& each, std::int64_t divisor) {
+  if (each.atoms.size() != 1 || !each.atoms[0].is_call("Mod")) return false;
+  const SizeExpr& by = each.atoms[0].operands()[1];
+  return by.is_integer() && by.value() % divisor == 0;
+}
+
+/// `a/b` where `a` is padded to a multiple of `b`, or cut to one: `(x + -x%b)//b` is `x/b` rounded up.
+std::optional<SizeExpr> without_padding(const SizeExpr& a, const Sum& above, std::int64_t divisor) {
+  for (const Monomial& each : above) {
+    if (std::abs(each.factor) != 1 || !is_remainder(each, divisor)) continue;
+    const SizeExpr &of = each.atoms[0].operands()[0], rest = a - written(Sum{each});
+    if (each.atoms[0].operands()[1] != SizeExpr(divisor)) continue;
+    if (each.factor == 1 && floor_mod(rest + of, divisor) == SizeExpr(0))
+      return floor_div(rest + (divisor - 1), divisor);
+    if (each.factor == -1 && floor_mod(rest - of, divisor) == SizeExpr(0)) return floor_div(rest, divisor);
+  }
+  return std::nullopt;
 }
 
 bool is_whole(const SizeExpr& a, const SizeExpr& b) { return !a.is_real() && !b.is_real(); }
@@ -304,6 +337,7 @@ SizeExpr floor_div(const SizeExpr& a, const SizeExpr& b) {
   if (!above->empty() && !above->front().atoms.empty() && above->front().factor < 0 &&
       above->front().factor % b.value() != 0)
     return floor_div(written(scaled(*above, -1)) + (b - 1), b) * SizeExpr(-1);
+  if (std::optional<SizeExpr> whole = without_padding(a, *above, b.value())) return *whole;
   const Sum quotient = split(*above, b.value());
   return plus(quotient, divided(*std::move(above), b.value()));
 }
@@ -318,10 +352,14 @@ SizeExpr floor_mod(const SizeExpr& a, const SizeExpr& b) {
   if (is_whole(a, b) && b.is_integer() && b.value() > 0) {
     std::optional<Sum> above = sum_of(a);
     if (above && is_small(*above)) {
+      for (const Monomial& each : *above) {
+        if (is_remainder(each, b.value()))
+          return floor_mod(a + (each.atoms[0].operands()[0] - each.atoms[0]) * each.factor, b);
+      }
       for (Monomial& each : *above) each.factor -= rounded_down(each.factor, b.value()) * b.value();
       std::erase_if(*above, [](const Monomial& each) { return each.factor == 0; });
       const SizeExpr rest = written(*above);
-      return rest.is_integer() ? rest : SizeExpr::call("Mod", {rest, b});
+      return rest.is_integer() ? rest : CanonicalForm::call("Mod", {rest, b});
     }
   }
   if (is_whole(a, b) && !b.is_integer() && !floor_div(a, b).is_call("FloorDiv")) {
@@ -335,7 +373,7 @@ SizeExpr max(const SizeExpr& a, const SizeExpr& b) { return extreme("Max", a, b,
 SizeExpr min(const SizeExpr& a, const SizeExpr& b) { return extreme("Min", a, b, false); }
 
 SizeExpr SizeExpr::simplified() const {
-  return substituted([](const SizeExpr& symbol) { return symbol; });
+  return is_canonical() ? *this : substituted([](const SizeExpr& symbol) { return symbol; });
 }
 
 SizeExpr SizeExpr::substituted(const std::function<SizeExpr(const SizeExpr&)>& value_of) const {
@@ -369,9 +407,7 @@ SizeExpr SizeExpr::substituted(const std::function<SizeExpr(const SizeExpr&)>& v
     if (const std::optional<Sum> power = power_of(made); whole && power) return written(*power);
   }
   if (made.is_real()) return made;
-  bool varies = false;
-  made.for_each_symbol([&](const std::string&) { varies = true; });
-  const std::optional<std::int64_t> value = varies ? std::nullopt : made.evaluate({});
+  const std::optional<std::int64_t> value = made.varies() ? std::nullopt : made.evaluate({});
   return value ? SizeExpr(*value) : made;
 }
 

@@ -146,12 +146,25 @@ const SizeExpr::Term& SizeExpr::no_term() {
   return kNone;
 }
 
-SizeExpr SizeExpr::make(Kind kind, std::string name, std::vector<SizeExpr> operands) {
+/// Of a call whether it is a number with a point.
+static bool is_real_call(const std::string& name, const std::vector<SizeExpr>& operands) {
+  if (name == kPiece) return !operands.empty() && operands[0].is_real();
+  const RealFunction* function = find_real_function(name);
+  return function && (function->of_any || std::ranges::any_of(operands, &SizeExpr::is_real));
+}
+
+SizeExpr SizeExpr::make(Kind kind, std::string name, std::vector<SizeExpr> operands, bool is_canonical) {
   SizeExpr made;
   made.kind_ = kind;
   int depth = 0;
-  for (const SizeExpr& operand : operands) depth = std::max(depth, operand.depth() + 1);
-  made.term_ = std::make_shared<const Term>(Term{std::move(name), std::move(operands), depth});
+  for (const SizeExpr& operand : operands) {
+    depth = std::max(depth, operand.depth() + 1);
+    is_canonical = is_canonical && operand.is_canonical();
+  }
+  const bool is_real = kind == Kind::call     ? is_real_call(name, operands)
+                       : kind == Kind::symbol ? is_real_symbol(name)
+                                              : kind == Kind::real;
+  made.term_ = std::make_shared<const Term>(Term{std::move(name), std::move(operands), depth, is_real, is_canonical});
   return made;
 }
 SizeExpr SizeExpr::real(std::string digits) { return make(Kind::real, std::move(digits)); }
@@ -164,7 +177,7 @@ SizeExpr SizeExpr::real(double value) {
   if (digits.find_first_of(".en") == digits.npos) digits += ".0";
   return real(std::move(digits));
 }
-SizeExpr SizeExpr::symbol(std::string name) { return make(Kind::symbol, std::move(name)); }
+SizeExpr SizeExpr::symbol(std::string name) { return make(Kind::symbol, std::move(name), {}, true); }
 SizeExpr SizeExpr::call(std::string function, std::vector<SizeExpr> operands) {
   return make(Kind::call, std::move(function), std::move(operands));
 }
@@ -222,11 +235,10 @@ std::optional<std::int64_t> SizeExpr::evaluate(const std::map<std::string, std::
   return result;
 }
 
-bool SizeExpr::is_real() const {
-  if (kind_ != Kind::call) return kind_ == Kind::real || (is_symbol() && is_real_symbol(name()));
-  if (name() == kPiece) return !operands().empty() && operands()[0].is_real();
-  const RealFunction* function = find_real_function(name());
-  return function && (function->of_any || std::ranges::any_of(operands(), &SizeExpr::is_real));
+bool SizeExpr::varies() const { return is_symbol() || std::ranges::any_of(operands(), &SizeExpr::varies); }
+
+bool SizeExpr::is_of_data() const {
+  return is_symbol() ? is_data_symbol(name()) : std::ranges::any_of(operands(), &SizeExpr::is_of_data);
 }
 
 std::optional<double> SizeExpr::evaluate_real(const std::map<std::string, std::int64_t>& symbols) const {
