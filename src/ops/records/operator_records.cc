@@ -29,7 +29,6 @@ constexpr OperatorRecord kRows[] = {
     {"_transformer_encoder_layer_fwd", nullptr, is_composite},
     {"align_tensors atleast_1d atleast_2d atleast_3d broadcast_tensors", nullptr, answers_each},
     {"dsplit hsplit vsplit", nullptr, counts_parts},
-    {"einsum", nullptr, is_composite, cost::einsum},
     {"fractional_max_pool2d_backward fractional_max_pool3d_backward index_put_ masked_scatter masked_scatter_ "
      "max_pool3d_with_indices_backward narrow_copy put put_",
      nullptr, differs_by_strides},
