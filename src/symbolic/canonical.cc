@@ -6,16 +6,9 @@
 #include <numeric>
 #include <utility>
 
-#include <fxgraph/symbolic/size_expr.h>
+#include <fxgraph/symbolic/canonical_form.h>
 
 namespace fx {
-
-/// Makes what is in canonical form where its operands are.
-struct CanonicalForm {
-  static SizeExpr call(const char* function, std::vector<SizeExpr> operands) {
-    return SizeExpr::make(SizeExpr::Kind::call, function, std::move(operands), true);
-  }
-};
 
 namespace {
 
@@ -267,24 +260,30 @@ SizeExpr extreme(const char* name, const SizeExpr& a, const SizeExpr& b, bool la
   return operands.size() == 1 ? operands[0] : CanonicalForm::call(name, std::move(operands));
 }
 
-/// Of a remainder by a multiple of the divisor what it is of: the rest is the same.
+/// All but one.
+Sum others(const Sum& sum, const Monomial& one) {
+  Sum rest;
+  std::ranges::copy_if(sum, std::back_inserter(rest), [&](const Monomial& each) { return &each != &one; });
+  return rest;
+}
+
+/// True for a remainder by a multiple of the divisor: what it is of has the same.
 bool is_remainder(const Monomial& each, std::int64_t divisor) {
   if (each.atoms.size() != 1 || !each.atoms[0].is_call("Mod")) return false;
   const SizeExpr& by = each.atoms[0].operands()[1];
   return by.is_integer() && by.value() % divisor == 0;
 }
 
-/// `a/b` where `a` is padded to a multiple of `b`, or cut to one: `(x + -x%b)//b` is `x/b` rounded up.
-std::optional<SizeExpr> without_padding(const SizeExpr& a, const Sum& above, std::int64_t divisor) {
-  for (const Monomial& each : above) {
-    if (std::abs(each.factor) != 1 || !is_remainder(each, divisor)) continue;
-    const SizeExpr &of = each.atoms[0].operands()[0], rest = a - written(Sum{each});
-    if (each.atoms[0].operands()[1] != SizeExpr(divisor)) continue;
-    if (each.factor == 1 && floor_mod(rest + of, divisor) == SizeExpr(0))
-      return floor_div(rest + (divisor - 1), divisor);
-    if (each.factor == -1 && floor_mod(rest - of, divisor) == SizeExpr(0)) return floor_div(rest, divisor);
+/// What is padded to a multiple, or cut to one, as that: `x + -x%8` is `8*((x + 7)//8)`.
+SizeExpr written_as_multiple(const Sum& sum) {
+  for (const Monomial& each : sum) {
+    if (std::abs(each.factor) != 1 || !is_remainder(each, 1)) continue;
+    const SizeExpr &of = each.atoms[0].operands()[0], &by = each.atoms[0].operands()[1];
+    const SizeExpr rest = written(others(sum, each));
+    if (floor_mod(rest + of * each.factor, by) == SizeExpr(0))
+      return by * (each.factor == 1 ? ceil_div(rest, by) : floor_div(rest, by));
   }
-  return std::nullopt;
+  return written(sum);
 }
 
 bool is_whole(const SizeExpr& a, const SizeExpr& b) { return !a.is_real() && !b.is_real(); }
@@ -299,7 +298,7 @@ SizeExpr operator+(const SizeExpr& a, const SizeExpr& b) {
   if (is_whole(a, b)) {
     if (std::optional<Sum> x = sum_of(a), y = sum_of(b); x && y) {
       std::ranges::move(*y, std::back_inserter(*x));
-      if (collect(*x)) return written(*x);
+      if (collect(*x)) return written_as_multiple(*x);
     }
   }
   return SizeExpr::call("Add", {a, b});
@@ -337,7 +336,6 @@ SizeExpr floor_div(const SizeExpr& a, const SizeExpr& b) {
   if (!above->empty() && !above->front().atoms.empty() && above->front().factor < 0 &&
       above->front().factor % b.value() != 0)
     return floor_div(written(scaled(*above, -1)) + (b - 1), b) * SizeExpr(-1);
-  if (std::optional<SizeExpr> whole = without_padding(a, *above, b.value())) return *whole;
   const Sum quotient = split(*above, b.value());
   return plus(quotient, divided(*std::move(above), b.value()));
 }
@@ -354,7 +352,7 @@ SizeExpr floor_mod(const SizeExpr& a, const SizeExpr& b) {
     if (above && is_small(*above)) {
       for (const Monomial& each : *above) {
         if (is_remainder(each, b.value()))
-          return floor_mod(a + (each.atoms[0].operands()[0] - each.atoms[0]) * each.factor, b);
+          return floor_mod(written(others(*above, each)) + each.atoms[0].operands()[0] * each.factor, b);
       }
       for (Monomial& each : *above) each.factor -= rounded_down(each.factor, b.value()) * b.value();
       std::erase_if(*above, [](const Monomial& each) { return each.factor == 0; });
@@ -372,43 +370,9 @@ SizeExpr floor_mod(const SizeExpr& a, const SizeExpr& b) {
 SizeExpr max(const SizeExpr& a, const SizeExpr& b) { return extreme("Max", a, b, true); }
 SizeExpr min(const SizeExpr& a, const SizeExpr& b) { return extreme("Min", a, b, false); }
 
-SizeExpr SizeExpr::simplified() const {
-  return is_canonical() ? *this : substituted([](const SizeExpr& symbol) { return symbol; });
-}
-
-SizeExpr SizeExpr::substituted(const std::function<SizeExpr(const SizeExpr&)>& value_of) const {
-  if (is_symbol()) return value_of(*this);
-  if (operands().empty()) return *this;
-  std::vector<SizeExpr> of;
-  for (const SizeExpr& operand : operands()) of.push_back(operand.substituted(value_of));
-  const bool whole = std::ranges::none_of(of, &SizeExpr::is_real);
-  const auto folded = [&](SizeExpr (*with)(const SizeExpr&, const SizeExpr&)) {
-    SizeExpr result = of[0];
-    for (std::size_t i = 1; i < of.size(); ++i) result = with(result, of[i]);
-    return result;
-  };
-  struct Row {
-    std::string_view name;
-    SizeExpr (*apply)(const SizeExpr&, const SizeExpr&);
-  };
-  static constexpr Row kRows[] = {{"Add", [](const SizeExpr& a, const SizeExpr& b) { return a + b; }},
-                                  {"Mul", [](const SizeExpr& a, const SizeExpr& b) { return a * b; }},
-                                  {"FloorDiv", floor_div},
-                                  {"CleanDiv", floor_div},
-                                  {"CeilDiv", ceil_div},
-                                  {"Mod", floor_mod},
-                                  {"PythonMod", floor_mod},
-                                  {"Max", max},
-                                  {"Min", min}};
-  const auto row = std::ranges::find(kRows, std::string_view(name()), &Row::name);
-  if (whole && row != std::end(kRows)) return folded(row->apply);
-  SizeExpr made = call(name(), std::move(of));
-  if (name() == "Pow" || name() == "PowByNatural") {
-    if (const std::optional<Sum> power = power_of(made); whole && power) return written(*power);
-  }
-  if (made.is_real()) return made;
-  const std::optional<std::int64_t> value = made.varies() ? std::nullopt : made.evaluate({});
-  return value ? SizeExpr(*value) : made;
+std::optional<SizeExpr> CanonicalForm::power(const SizeExpr& power) {
+  const std::optional<Sum> sum = power_of(power);
+  return sum ? std::optional(written(*sum)) : std::nullopt;
 }
 
 }  // namespace fx

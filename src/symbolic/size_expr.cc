@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fxgraph/support/error.h>
+#include <fxgraph/symbolic/canonical_form.h>
 #include <fxgraph/symbolic/relations.h>
 
 namespace fx {
@@ -265,6 +266,45 @@ std::optional<double> SizeExpr::evaluate_real(const std::map<std::string, std::i
   }
   if (result && name() == kRoot) result = std::sqrt(*result);
   return result && std::isfinite(*result) ? result : std::nullopt;
+}
+
+SizeExpr SizeExpr::simplified() const {
+  return is_canonical() ? *this : substituted([](const SizeExpr& symbol) { return symbol; });
+}
+
+SizeExpr SizeExpr::substituted(const std::function<SizeExpr(const SizeExpr&)>& value_of) const {
+  if (is_symbol()) return value_of(*this);
+  if (operands().empty()) return *this;
+  std::vector<SizeExpr> of;
+  for (const SizeExpr& operand : operands()) of.push_back(operand.substituted(value_of));
+  const bool whole = std::ranges::none_of(of, &SizeExpr::is_real);
+  const auto folded = [&](SizeExpr (*with)(const SizeExpr&, const SizeExpr&)) {
+    SizeExpr result = of[0];
+    for (std::size_t i = 1; i < of.size(); ++i) result = with(result, of[i]);
+    return result;
+  };
+  struct Row {
+    std::string_view name;
+    SizeExpr (*apply)(const SizeExpr&, const SizeExpr&);
+  };
+  static constexpr Row kRows[] = {{"Add", [](const SizeExpr& a, const SizeExpr& b) { return a + b; }},
+                                  {"Mul", [](const SizeExpr& a, const SizeExpr& b) { return a * b; }},
+                                  {"FloorDiv", floor_div},
+                                  {"CleanDiv", floor_div},
+                                  {"CeilDiv", ceil_div},
+                                  {"Mod", floor_mod},
+                                  {"PythonMod", floor_mod},
+                                  {"Max", max},
+                                  {"Min", min}};
+  const auto row = std::ranges::find(kRows, std::string_view(name()), &Row::name);
+  if (whole && row != std::end(kRows)) return folded(row->apply);
+  SizeExpr made = call(name(), std::move(of));
+  if (whole && (name() == "Pow" || name() == "PowByNatural")) {
+    if (const std::optional<SizeExpr> power = CanonicalForm::power(made)) return *power;
+  }
+  if (made.is_real()) return made;
+  const std::optional<std::int64_t> value = made.varies() ? std::nullopt : made.evaluate({});
+  return value ? SizeExpr(*value) : made;
 }
 
 }  // namespace fx
