@@ -16,7 +16,7 @@ using enum OperatorFlag;
 constexpr OperatorRecord kRows[] = {
     {"Bool Float FloatImplicit Int IntImplicit ScalarImplicit allclose equal is_nonzero", nullptr, reads_data},
     {"__is__ __isnot__ dim is_same_size len numel size sym_numel sym_size builtins.isinstance builtins.len "
-     "operator.is_ operator.is_not",
+     "operator.is_ operator.is_not torch.jit.isinstance",
      nullptr, asks_sizes},
     {"_add_relu", nullptr, keeps_channels_last},
     {"_convolution_mode", nullptr, {}, cost::convolution},
