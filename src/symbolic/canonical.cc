@@ -271,17 +271,33 @@ Sum others(const Sum& sum, const Monomial& one) {
 bool is_remainder(const Monomial& each, std::int64_t divisor) {
   if (each.atoms.size() != 1 || !each.atoms[0].is_call("Mod")) return false;
   const SizeExpr& by = each.atoms[0].operands()[1];
-  return by.is_integer() && by.value() % divisor == 0;
+  return by.is_integer() && by.value() > 0 && by.value() % divisor == 0;
 }
 
 /// What is padded to a multiple, or cut to one, as that: `x + -x%8` is `8*((x + 7)//8)`.
 SizeExpr written_as_multiple(const Sum& sum) {
   for (const Monomial& each : sum) {
     if (std::abs(each.factor) != 1 || !is_remainder(each, 1)) continue;
-    const SizeExpr &of = each.atoms[0].operands()[0], &by = each.atoms[0].operands()[1];
-    const SizeExpr rest = written(others(sum, each));
-    if (floor_mod(rest + of * each.factor, by) == SizeExpr(0))
-      return by * (each.factor == 1 ? ceil_div(rest, by) : floor_div(rest, by));
+    const std::int64_t by = each.atoms[0].operands()[1].value();
+    const std::optional<Sum> of = sum_of(each.atoms[0].operands()[0]);
+    if (!of) continue;
+    Sum rest = others(sum, each), padded;
+    std::int64_t constant = 0;
+    bool is_multiple = true;
+    for (const Monomial& part : *of) {
+      const auto same = std::ranges::find(rest, part.atoms, &Monomial::atoms);
+      if (part.atoms.empty()) {
+        constant = part.factor;
+      } else if (same == rest.end() || (same->factor % by + part.factor * each.factor) % by != 0) {
+        is_multiple = false;
+      } else {
+        padded.push_back(*same);
+        rest.erase(same);
+      }
+    }
+    if (!is_multiple) continue;
+    const SizeExpr from = written(padded) - constant * each.factor;
+    return written(rest) + by * (each.factor == 1 ? ceil_div(from, by) : floor_div(from, by)) + constant * each.factor;
   }
   return written(sum);
 }

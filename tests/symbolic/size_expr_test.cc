@@ -36,6 +36,7 @@ TEST(SizeExpr, PrintsAsPeopleWriteIt) {
                         Case{h + floor_mod(SizeExpr(8) - floor_mod(h, 8), 8), "8*((h - 1)//8) + 8"},
                         Case{floor_div(h + floor_mod(h, 2), 2), "(h - 1)//2 + 1"},
                         Case{h - floor_mod(h, 4), "4*(h//4)"},
+                        Case{5 + h + w + floor_mod(h, 2), "w + 2*((h - 1)//2) + 7"},
                         Case{SizeExpr(7) - 9, "-2"}})
     EXPECT_EQ(c.expr.str(), c.text);
 }
