@@ -330,4 +330,9 @@ const PythonFunction* find_python_function(Op op, Symbol target) {
   return found == function_index().end() || (name.view().front() == '.') != method ? nullptr : &found->second;
 }
 
+bool internal::is_type(std::string_view text) {
+  constexpr std::string_view kTypes[] = {"int", "float", "bool", "str", "complex", "Tensor", "List", "Dict", "Tuple"};
+  return std::ranges::find(kTypes, text.substr(0, text.find('['))) != std::end(kTypes);
+}
+
 }  // namespace fx

@@ -251,12 +251,6 @@ void coerce(IValue& value, const c10::Type& declared, int repeat) {
 
 namespace {
 
-/// An annotation of what is no object of Python's alone: `List[int]`.
-bool is_type(std::string_view text) {
-  constexpr std::string_view kTypes[] = {"int", "float", "bool", "str", "complex", "Tensor", "List", "Dict", "Tuple"};
-  return std::ranges::find(kTypes, text.substr(0, text.find('['))) != std::end(kTypes);
-}
-
 IValue container_to_ivalue(const Argument& argument, const TypePtr& type,
                            const std::function<IValue(Node&)>& node_value) {
   std::vector<IValue> elements;
@@ -296,7 +290,7 @@ IValue to_ivalue(const Argument& argument, const TypePtr& type, const std::funct
       break;
     case ArgumentKind::ellipsis: return make_ellipsis();
     case ArgumentKind::opaque:
-      if (is_type(argument.as_string())) return std::string(argument.as_string());
+      if (internal::is_type(argument.as_string())) return std::string(argument.as_string());
       throw Error(ErrorKind::unsupported, "cannot run the Python object " + std::string(argument.as_string()));
     default: value = container_to_ivalue(argument, type, node_value);
   }
