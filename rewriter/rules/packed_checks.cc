@@ -179,7 +179,7 @@ class PackedChecks {
 
   bool is_of_sizes(const SizeCondition& condition) const {
     bool all = AssertionWriter::can_write(condition.left) && AssertionWriter::can_write(condition.right);
-    for_each_symbol(condition, [&](const std::string& symbol) { all = all && sizes_.contains(symbol); });
+    condition.for_each_symbol([&](const std::string& symbol) { all = all && sizes_.contains(symbol); });
     return all;
   }
 
@@ -237,7 +237,7 @@ class PackedChecks {
   /// As early as its sizes are known.
   void assert_sizes(const Node& call, const SizeCondition& condition) {
     Node* last = nullptr;
-    for_each_symbol(condition, [&](const std::string& symbol) {
+    condition.for_each_symbol([&](const std::string& symbol) {
       Node* value = sizes_.at(symbol).value;
       if (const auto rank = ranks_.find(value); rank != ranks_.end() && rank->second.assertion)
         value = rank->second.assertion;
@@ -261,11 +261,6 @@ class PackedChecks {
   }
   static std::string message(const std::string& what, const Node& call) {
     return what + ": " + call.name() + " with packed weights takes nothing else";
-  }
-
-  static void for_each_symbol(const SizeCondition& condition, const std::function<void(const std::string&)>& visit) {
-    condition.left.for_each_symbol(visit);
-    condition.right.for_each_symbol(visit);
   }
 
   /// Before it stands what is asserted of the value: once all inputs are there.

@@ -183,18 +183,6 @@ std::optional<SizeExpr> of_several(std::string_view function, std::vector<SizeEx
 
 }  // namespace
 
-bool varies(const SizeExpr& expr) {
-  bool found = false;
-  expr.for_each_symbol([&](const std::string&) { found = true; });
-  return found;
-}
-
-bool is_of_data(const SizeExpr& expr) {
-  bool found = false;
-  expr.for_each_symbol([&](const std::string& name) { found = found || SizeExpr::is_data_symbol(name); });
-  return found;
-}
-
 bool is_condition(const SizeExpr& expr) {
   return internal::find_relation(expr.name()) || expr.is_call("And") || expr.is_call("Or") || expr.is_call("Not");
 }
@@ -255,7 +243,7 @@ std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optio
   if (is_of_one(function)) return operands.size() == 1 ? std::optional(of_one(function, operands[0])) : std::nullopt;
   if (operands.size() < 2 || (!of_list && operands.size() > 2)) return std::nullopt;
   std::optional<SizeExpr> made = of_several(function, std::move(operands));
-  if (!made || varies(*made) || made->is_real() || is_condition(*made)) return made;
+  if (!made || made->varies() || made->is_real() || is_condition(*made)) return made;
   const std::optional<std::int64_t> value = made->evaluate({});
   return value ? std::optional(SizeExpr::integer(*value)) : std::nullopt;
 }

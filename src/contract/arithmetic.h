@@ -20,11 +20,6 @@ std::string number_operator(Symbol target);
 /// `TrueDiv`, `Sqrt` and the like are no functions there. Empty for what is no arithmetic of numbers.
 std::string_view arithmetic_of(Symbol target);
 
-/// True when a symbol stands in it.
-bool varies(const SizeExpr& expr);
-/// True when data decide a symbol in it.
-bool is_of_data(const SizeExpr& expr);
-
 /// True for what holds or does not, and is 1 or 0: comparisons, And, Or, Not.
 bool is_condition(const SizeExpr& expr);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -40,9 +41,10 @@ class Restated {
     }
     const SymbolicShapes shapes(graph, std::move(inputs), sources);
     for (const auto& all : {shapes.conditions(), shapes.implied()}) {
-      for (const SymbolicShapes::Asked& asked : all) asked_.emplace(asked.node, asked.condition);
+      for (const SymbolicShapes::Asked& asked : all) asked_[asked.node].push_back(asked.condition);
     }
     for (Node* assertion : graph.find_nodes(Op::call_function, python::kAssert)) visit(*assertion);
+    drop_implied();
     assert_ranks();
   }
 
@@ -54,32 +56,58 @@ class Restated {
     if (asked == asked_.end() || read_condition(assertion)) return;
     std::set<Node*, NodeOrder> reached;
     if (!is_of_tensors(assertion.arg(0).node(), reached)) return;
-    const SizeCondition simple = asked->second.simplified(), condition = solved(simple).value_or(simple);
-    if (SizeFacts().holds(condition) == Answer::yes) {
+    std::vector<SizeCondition> open;
+    for (const SizeCondition& each : asked->second) {
+      const SizeCondition simple = each.simplified(), condition = solved(simple).value_or(simple);
+      if (SizeFacts().holds(condition) != Answer::yes) open.push_back(condition);
+    }
+    if (open.empty()) {
       if (&assertion == begin_) begin_ = assertion.next();
       graph_.erase_node(assertion);
-    } else if (!say(assertion, condition)) {
+    } else if (std::ranges::all_of(open, [this](const SizeCondition& each) { return is_of_inputs(each); })) {
+      say(assertion, open);
+    } else {
       return;
     }
     ++changed_;
     read_.insert(reached.begin(), reached.end());
   }
 
-  bool say(Node& assertion, const SizeCondition& condition) {
-    bool is_of_inputs = AssertionWriter::can_write(condition.left) && AssertionWriter::can_write(condition.right);
-    for (const SizeExpr* side : {&condition.left, &condition.right})
-      side->for_each_symbol([&](const std::string& name) { is_of_inputs = is_of_inputs && sizes_.contains(name); });
-    if (!is_of_inputs) return false;
-    // Before the program begins: it may give an input other sizes in place.
+  bool is_of_inputs(const SizeCondition& condition) const {
+    bool all = AssertionWriter::can_write(condition.left) && AssertionWriter::can_write(condition.right);
+    condition.for_each_symbol([&](const std::string& name) { all = all && sizes_.contains(name); });
+    return all;
+  }
+
+  /// Each by itself, before the program begins: it may give an input other sizes in place.
+  void say(Node& assertion, const std::vector<SizeCondition>& conditions) {
     const auto at = graph_.inserting_before(*begin_);
-    assertion.update_arg(0, AssertionWriter(graph_).holds(condition, [&](const std::string& symbol) {
-      const auto& [input, dim] = sizes_.at(symbol);
-      Node*& read = read_sizes_[symbol];
-      if (!read) read = &graph_.call_function("aten::size.int", {*input, dim});
-      return Argument(*read);
-    }));
-    if (&assertion != begin_) begin_->prepend(assertion);
-    return true;
+    for (const SizeCondition& each : conditions) {
+      const Argument holds = AssertionWriter(graph_).holds(each, [&](const std::string& symbol) {
+        const auto& [input, dim] = sizes_.at(symbol);
+        Node*& read = read_sizes_[symbol];
+        if (!read) read = &graph_.call_function("aten::size.int", {*input, dim});
+        return Argument(*read);
+      });
+      const bool is_first = &each == &conditions.front();
+      Node& said = is_first ? assertion : graph_.node_copy(assertion, [](Node& input) { return Argument(input); });
+      said.update_arg(0, holds);
+      if (is_first && &said != begin_) begin_->prepend(said);
+      said_.emplace_back(&said, each);
+    }
+  }
+
+  /// Nothing stands between them: what a later one says, too, goes without saying.
+  void drop_implied() {
+    SizeFacts facts;
+    for (const auto& [symbol, input] : sizes_) facts.declare(symbol, {0, std::nullopt});
+    for (const auto& [assertion, condition] : std::views::reverse(said_)) {
+      if (facts.holds(condition) == Answer::yes) {
+        graph_.erase_node(*assertion);
+      } else {
+        facts.assume(condition);
+      }
+    }
   }
 
   /// Whether the tensors that it follows from are all known, and of floats: others may be masks. Adds them.
@@ -121,7 +149,8 @@ class Restated {
   std::map<std::string, Node*> read_sizes_;                      // by symbol
   std::map<std::string, std::pair<Node*, std::int64_t>> sizes_;  // by symbol
   std::map<const Node*, std::size_t> ranks_;                     // asked only, not gone through
-  std::map<const Node*, SizeCondition> asked_;                   // asked only, not gone through
+  std::map<const Node*, std::vector<SizeCondition>> asked_;      // asked only, not gone through
+  std::vector<std::pair<Node*, SizeCondition>> said_;            // in order, without any other node between them
   std::set<Node*, NodeOrder> read_;
   std::size_t changed_ = 0;
 };

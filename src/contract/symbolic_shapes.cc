@@ -133,6 +133,8 @@ class SymbolicShapes::Pass {
     }
     if (arguments.empty()) return {};
     if (AbstractValue part = part_of_list(packet, arguments); part.is_known()) return part;
+    if (packet == "aten::eq" && arguments[0].list() && arguments[1].list())
+      return are_equal(*arguments[0].list(), *arguments[1].list());
     // One element of what is asked for a tensor.
     const bool of_dim = (packet == "aten::size" || packet == "aten::stride" || packet == "aten::sym_size") &&
                         arguments.size() == 2 && arguments[0].tensor() && arguments[1].number();
@@ -180,6 +182,19 @@ class SymbolicShapes::Pass {
     const std::optional<std::int64_t> begin = at(arguments[1], 0), end = at(arguments[2], count);
     if (!begin || !end || !arguments[3].number() || *arguments[3].number() != SizeExpr(1)) return {};
     return List(list->begin() + *begin, list->begin() + std::max(*begin, *end));
+  }
+
+  /// Of lists of numbers.
+  static AbstractValue are_equal(const List& a, const List& b) {
+    std::vector<SizeExpr> open;
+    if (a.size() != b.size()) return SizeExpr::call("false", {});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (!a[i].number() || !b[i].number()) return {};
+      if (*a[i].number() != *b[i].number())
+        open.push_back(SizeExpr::call("Equality", {*a[i].number(), *b[i].number()}));
+    }
+    if (open.size() == 1) return open[0];
+    return SizeExpr::call(open.empty() ? "true" : "And", std::move(open));
   }
 
   /// True when what is written in place has the form that it had.
@@ -240,9 +255,19 @@ class SymbolicShapes::Pass {
     }
     NodeMap<AbstractValue> values(*body);
     Pass pass(shapes_, fresh_, *body, values, sources_, path + ".", caller_ ? caller_ : &node);
+    const std::optional<SizeFacts> facts = own ? std::nullopt : std::optional(shapes_.facts_);
+    const std::size_t asked = shapes_.conditions_.size();
+    const bool is_refused = !shapes_.refused_.empty();
     AbstractValue made = pass.run(inputs);
     if (pass.forgot_) forget_tensors();
-    return made;
+    if (own || !pass.is_of_others_) return made;
+    shapes_.facts_ = *facts;
+    shapes_.conditions_.erase(shapes_.conditions_.begin() + static_cast<std::ptrdiff_t>(asked),
+                              shapes_.conditions_.end());
+    if (!is_refused) shapes_.refused_.clear();
+    shapes_.unknown_.push_back(
+        {caller_ ? caller_ : &node, "what the module " + path + " computes of these is not known"});
+    return {};
   }
 
   /// What a module without a graph computes: its nodes' inputs are placeholders.
@@ -257,8 +282,14 @@ class SymbolicShapes::Pass {
     if (assertion.args().empty() || !assertion.arg(0).is_node()) return;
     const SizeExpr* holds = values_[assertion.arg(0).node()].number();
     if (!holds) return;
-    const SizeCondition condition = condition_of(*holds);
-    const bool follows = shapes_.facts_.holds(condition) == Answer::yes;
+    if (!holds->is_call("And")) return assume(assertion, condition_of(*holds));
+    for (const SizeExpr& each : holds->operands()) assume(assertion, condition_of(each));
+  }
+
+  void assume(const Node& assertion, const SizeCondition& condition) {
+    const Answer known = shapes_.facts_.holds(condition);
+    const bool follows = known == Answer::yes;
+    is_of_others_ = is_of_others_ || known == Answer::no;
     (follows ? shapes_.implied_ : shapes_.conditions_).push_back({caller_ ? caller_ : &assertion, condition});
     if (follows) return;
     shapes_.facts_.assume(condition);
@@ -272,6 +303,7 @@ class SymbolicShapes::Pass {
   const std::string prefix_;
   const Node* const caller_;
   bool forgot_ = false;
+  bool is_of_others_ = false;  ///< an assertion does not hold: it was noted for inputs of another form
 };
 
 namespace {

@@ -225,7 +225,7 @@ StoredTensors read_constants(ArchiveReader& archive, const std::string& model) {
 Json write_size(const SymbolicSize& size) {
   if (size.expr.is_integer()) return {{"as_int", size.expr.value()}};
   // What data decide has no example: with one, Python would take it for a size of the inputs.
-  return write_expression(size.expr, is_of_data(size.expr) ? Json() : Json{{"as_int", size.example}});
+  return write_expression(size.expr, size.expr.is_of_data() ? Json() : Json{{"as_int", size.example}});
 }
 
 Json write_expression(const SizeExpr& expr, Json example) {

@@ -174,7 +174,7 @@ class Combiner {
       case Kind::boolean:
         shape.condition = said(node);
         // What is only asserted is to be the same.
-        shape.varies = shape.condition && varies(*shape.condition) && !is_only_asserted(node);
+        shape.varies = shape.condition && shape.condition->varies() && !is_only_asserted(node);
         break;
       case Kind::integer:
         shape.integer = number(node, shape.integer.example, inferred);
@@ -182,7 +182,7 @@ class Combiner {
         break;
       case Kind::floating:
         shape.real = said(node);
-        shape.varies = shape.real && varies(*shape.real);
+        shape.varies = shape.real && shape.real->varies();
         break;
       case Kind::list: {
         const AbstractValue::List* list = inferred.list();
@@ -197,7 +197,7 @@ class Combiner {
 
   // Numbers that data decide, or that are made of such.
   bool is_of_data(const Node& node, const ValueShape& shape) const {
-    if (shape.kind == Kind::integer) return fx::is_of_data(shape.integer.expr) || !data_.symbol_of(node).empty();
+    if (shape.kind == Kind::integer) return shape.integer.expr.is_of_data() || !data_.symbol_of(node).empty();
     if (shape.kind != Kind::floating && shape.kind != Kind::boolean) return false;
     if (data_.find(node)) return true;
     return std::ranges::any_of(node.all_input_nodes(), [this](Node* input) { return (*known_)[*input].of_data; });

@@ -1,8 +1,9 @@
 // TracedBody: what one call of a leaf module computed when it was traced.
 //
 // Tracing notes it on call_module nodes (meta "traced_body") whose module has no body of its own (LSTM,
-// MultiheadAttention, …), so that the call can be written where a module cannot be called: TorchScript. Copies of the
-// node share it; text does not carry it.
+// MultiheadAttention, …), so that the call can be written where a module cannot be called: TorchScript. So does reading
+// a scripted file at examples, for those who ask what the call computes: there the module runs as TorchScript. Copies
+// of the node share it; text does not carry it.
 #pragma once
 
 #include <functional>

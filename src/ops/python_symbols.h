@@ -18,7 +18,8 @@ inline constexpr std::string_view kTorchModule = "torch.", kFunctionalModule = "
 
 inline const Symbol kGetItem(kGetItemName), kSetItem("operator.setitem"), kLength("builtins.len"),
     kGetAttr("builtins.getattr"), kSetAttr("builtins.setattr");
-inline const Symbol kAssert("torch._assert");  ///< of a condition and a message
+inline const Symbol kIsInstance("torch.jit.isinstance");  ///< of a value and a type, an opaque text
+inline const Symbol kAssert("torch._assert");             ///< of a condition and a message
 inline const Symbol kAdd("operator.add"), kSub("operator.sub"), kMul("operator.mul"), kTrueDiv("operator.truediv"),
     kFloorDiv("operator.floordiv"), kMod("operator.mod"), kPow("operator.pow"), kInPlacePow("operator.ipow"),
     kSqrt("math.sqrt");

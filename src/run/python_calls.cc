@@ -255,6 +255,9 @@ IValue python_getattr(Args& args) {
   fail("a " + args[0].tagKind() + " has no attribute " + name + " here");
 }
 
+/// Of a type by its annotation, which to_ivalue() makes a text.
+IValue python_isinstance(Args& args) { return args[0].type()->annotation_str() == args[1].toStringRef(); }
+
 IValue of_double(double number) { return number; }
 IValue of_int(double number) { return static_cast<std::int64_t>(number); }
 
@@ -274,6 +277,7 @@ IValue (*function_of(PythonTask task))(Args& args) {
     case PythonTask::invert_bits: return [](Args& args) { return IValue(~number_of(args[0]).toLong()); };
     case PythonTask::is_same: return [](Args& args) { return IValue(args[0].is(args[1])); };
     case PythonTask::is_other: return [](Args& args) { return IValue(!args[0].is(args[1])); };
+    case PythonTask::is_instance: return python_isinstance;
     case PythonTask::check: return python_assert;
     case PythonTask::larger: return [](Args& args) { return one_of(args, as_double(args[1]) > as_double(args[0])); };
     case PythonTask::smaller: return [](Args& args) { return one_of(args, as_double(args[1]) < as_double(args[0])); };
@@ -324,6 +328,11 @@ const PythonFunction* find_python_function(Op op, Symbol target) {
   const Symbol name = Symbol::find(internal::python_name(op, target));
   const auto found = name.empty() ? function_index().end() : function_index().find(name);
   return found == function_index().end() || (name.view().front() == '.') != method ? nullptr : &found->second;
+}
+
+bool internal::is_type(std::string_view text) {
+  constexpr std::string_view kTypes[] = {"int", "float", "bool", "str", "complex", "Tensor", "List", "Dict", "Tuple"};
+  return std::ranges::find(kTypes, text.substr(0, text.find('['))) != std::end(kTypes);
 }
 
 }  // namespace fx

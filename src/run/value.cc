@@ -290,6 +290,7 @@ IValue to_ivalue(const Argument& argument, const TypePtr& type, const std::funct
       break;
     case ArgumentKind::ellipsis: return make_ellipsis();
     case ArgumentKind::opaque:
+      if (internal::is_type(argument.as_string())) return std::string(argument.as_string());
       throw Error(ErrorKind::unsupported, "cannot run the Python object " + std::string(argument.as_string()));
     default: value = container_to_ivalue(argument, type, node_value);
   }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fxgraph/ir/argument.h>
@@ -81,5 +82,10 @@ TensorInfos tensor_infos(const c10::IValue& value);
 
 /// LibTorch's message: its first line that says something, without the stack of frames.
 std::string first_line(const std::exception& error);
+
+namespace internal {
+/// True for an annotation of what is no object of Python's alone: `List[int]`.
+bool is_type(std::string_view text);
+}  // namespace internal
 
 }  // namespace fx

@@ -104,7 +104,7 @@ void collect(const AbstractValue& value, const SizeFacts& facts, std::set<SizeEx
   if (value.number()) {
     add(*value.number());
     // Below zero an argument often means something else, and no run shows it.
-    known &= !is_of_data(*value.number()) || facts.range(*value.number()).min.value_or(-1) >= 0;
+    known &= !value.number()->is_of_data() || facts.range(*value.number()).min.value_or(-1) >= 0;
   }
   if (value.list()) {
     for (const AbstractValue& each : *value.list()) collect(each, facts, sizes, symbols, known);

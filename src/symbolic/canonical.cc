@@ -6,9 +6,10 @@
 #include <numeric>
 #include <utility>
 
-#include <fxgraph/symbolic/size_expr.h>
+#include <fxgraph/symbolic/canonical_form.h>
 
 namespace fx {
+
 namespace {
 
 constexpr std::size_t kMostMonomials = 64;  // of a product that is multiplied out
@@ -103,7 +104,7 @@ SizeExpr written(const Monomial& monomial) {
   std::vector<SizeExpr> operands;
   if (monomial.factor != 1) operands.emplace_back(monomial.factor);
   operands.insert(operands.end(), monomial.atoms.begin(), monomial.atoms.end());
-  return SizeExpr::call("Mul", std::move(operands));
+  return CanonicalForm::call("Mul", std::move(operands));
 }
 
 SizeExpr written(const Sum& sum) {
@@ -111,7 +112,7 @@ SizeExpr written(const Sum& sum) {
   if (sum.size() == 1) return written(sum[0]);
   std::vector<SizeExpr> operands;
   for (const Monomial& each : sum) operands.push_back(written(each));
-  return SizeExpr::call("Add", std::move(operands));
+  return CanonicalForm::call("Add", std::move(operands));
 }
 
 Sum scaled(Sum sum, std::int64_t by) {
@@ -171,7 +172,7 @@ SizeExpr divided(Sum sum, std::int64_t divisor) {
     std::erase_if(sum, [](const Monomial& each) { return each.factor == 0; });
     return floor_div(written(sum), divisor / common);
   }
-  return SizeExpr::call("FloorDiv", {written(sum), divisor});
+  return CanonicalForm::call("FloorDiv", {written(sum), divisor});
 }
 
 /// `a` without the atoms and the factor of `b`; nothing where they are not all in it.
@@ -183,18 +184,23 @@ std::optional<Monomial> without(const Monomial& a, const Monomial& b) {
   return rest;
 }
 
-/// The whole number that makes `a` of `b`; 0 where there is none.
-std::int64_t multiple_of(const Sum& a, const Sum& b) {
-  if (a.size() != b.size() || a.empty() || a[0].factor % b[0].factor != 0) return 0;
-  const std::int64_t times = a[0].factor / b[0].factor;
-  const auto is_multiple = [&](const Monomial& x, const Monomial& y) {
-    return x.atoms == y.atoms && x.factor == y.factor * times;
-  };
-  return std::ranges::equal(a, b, is_multiple) ? times : 0;
+/// What makes `a` of `b`, where it is a sum of products: `n` of `n*m + n` and `m + 1`. A product comes before others
+/// exactly where it does times a third.
+std::optional<Sum> exact_quotient(Sum a, const Sum& b) {
+  Sum quotient;
+  while (!a.empty() && quotient.size() < kMostMonomials) {
+    const std::optional<Monomial> first = without(a[0], b[0]);
+    const std::optional<Sum> part = first ? times(b, {{first->atoms, -first->factor}}) : std::nullopt;
+    if (!part || !is_small(*part)) return std::nullopt;
+    a.insert(a.end(), part->begin(), part->end());
+    if (!collect(a) || !is_small(a)) return std::nullopt;
+    quotient.push_back(*first);
+  }
+  return a.empty() ? std::optional(std::move(quotient)) : std::nullopt;
 }
 
 SizeExpr divided_by_terms(Sum above, Sum below) {
-  if (const std::int64_t times = multiple_of(above, below)) return times;
+  if (const std::optional<Sum> times = exact_quotient(above, below)) return written(*times);
   Sum quotient;
   if (below.size() == 1) {
     Sum rest;
@@ -217,7 +223,7 @@ SizeExpr divided_by_terms(Sum above, Sum below) {
       return plus(quotient, floor_div(written(above), written(below)));
     }
   }
-  return plus(quotient, SizeExpr::call("FloorDiv", {written(above), written(below)}));
+  return plus(quotient, CanonicalForm::call("FloorDiv", {written(above), written(below)}));
 }
 
 /// Max or Min: flat, each once, numbers folded.
@@ -251,7 +257,49 @@ SizeExpr extreme(const char* name, const SizeExpr& a, const SizeExpr& b, bool la
   }
   std::ranges::sort(operands);
   if (number) operands.emplace_back(*number);
-  return operands.size() == 1 ? operands[0] : SizeExpr::call(name, std::move(operands));
+  return operands.size() == 1 ? operands[0] : CanonicalForm::call(name, std::move(operands));
+}
+
+/// All but one.
+Sum others(const Sum& sum, const Monomial& one) {
+  Sum rest;
+  std::ranges::copy_if(sum, std::back_inserter(rest), [&](const Monomial& each) { return &each != &one; });
+  return rest;
+}
+
+/// True for a remainder by a multiple of the divisor: what it is of has the same.
+bool is_remainder(const Monomial& each, std::int64_t divisor) {
+  if (each.atoms.size() != 1 || !each.atoms[0].is_call("Mod")) return false;
+  const SizeExpr& by = each.atoms[0].operands()[1];
+  return by.is_integer() && by.value() > 0 && by.value() % divisor == 0;
+}
+
+/// What is padded to a multiple, or cut to one, as that: `x + -x%8` is `8*((x + 7)//8)`.
+SizeExpr written_as_multiple(const Sum& sum) {
+  for (const Monomial& each : sum) {
+    if (std::abs(each.factor) != 1 || !is_remainder(each, 1)) continue;
+    const std::int64_t by = each.atoms[0].operands()[1].value();
+    const std::optional<Sum> of = sum_of(each.atoms[0].operands()[0]);
+    if (!of) continue;
+    Sum rest = others(sum, each), padded;
+    std::int64_t constant = 0;
+    bool is_multiple = true;
+    for (const Monomial& part : *of) {
+      const auto same = std::ranges::find(rest, part.atoms, &Monomial::atoms);
+      if (part.atoms.empty()) {
+        constant = part.factor;
+      } else if (same == rest.end() || (same->factor % by + part.factor * each.factor) % by != 0) {
+        is_multiple = false;
+      } else {
+        padded.push_back(*same);
+        rest.erase(same);
+      }
+    }
+    if (!is_multiple) continue;
+    const SizeExpr from = written(padded) - constant * each.factor;
+    return written(rest) + by * (each.factor == 1 ? ceil_div(from, by) : floor_div(from, by)) + constant * each.factor;
+  }
+  return written(sum);
 }
 
 bool is_whole(const SizeExpr& a, const SizeExpr& b) { return !a.is_real() && !b.is_real(); }
@@ -266,7 +314,7 @@ SizeExpr operator+(const SizeExpr& a, const SizeExpr& b) {
   if (is_whole(a, b)) {
     if (std::optional<Sum> x = sum_of(a), y = sum_of(b); x && y) {
       std::ranges::move(*y, std::back_inserter(*x));
-      if (collect(*x)) return written(*x);
+      if (collect(*x)) return written_as_multiple(*x);
     }
   }
   return SizeExpr::call("Add", {a, b});
@@ -318,10 +366,14 @@ SizeExpr floor_mod(const SizeExpr& a, const SizeExpr& b) {
   if (is_whole(a, b) && b.is_integer() && b.value() > 0) {
     std::optional<Sum> above = sum_of(a);
     if (above && is_small(*above)) {
+      for (const Monomial& each : *above) {
+        if (is_remainder(each, b.value()))
+          return floor_mod(written(others(*above, each)) + each.atoms[0].operands()[0] * each.factor, b);
+      }
       for (Monomial& each : *above) each.factor -= rounded_down(each.factor, b.value()) * b.value();
       std::erase_if(*above, [](const Monomial& each) { return each.factor == 0; });
       const SizeExpr rest = written(*above);
-      return rest.is_integer() ? rest : SizeExpr::call("Mod", {rest, b});
+      return rest.is_integer() ? rest : CanonicalForm::call("Mod", {rest, b});
     }
   }
   if (is_whole(a, b) && !b.is_integer() && !floor_div(a, b).is_call("FloorDiv")) {
@@ -334,45 +386,9 @@ SizeExpr floor_mod(const SizeExpr& a, const SizeExpr& b) {
 SizeExpr max(const SizeExpr& a, const SizeExpr& b) { return extreme("Max", a, b, true); }
 SizeExpr min(const SizeExpr& a, const SizeExpr& b) { return extreme("Min", a, b, false); }
 
-SizeExpr SizeExpr::simplified() const {
-  return substituted([](const SizeExpr& symbol) { return symbol; });
-}
-
-SizeExpr SizeExpr::substituted(const std::function<SizeExpr(const SizeExpr&)>& value_of) const {
-  if (is_symbol()) return value_of(*this);
-  if (operands().empty()) return *this;
-  std::vector<SizeExpr> of;
-  for (const SizeExpr& operand : operands()) of.push_back(operand.substituted(value_of));
-  const bool whole = std::ranges::none_of(of, &SizeExpr::is_real);
-  const auto folded = [&](SizeExpr (*with)(const SizeExpr&, const SizeExpr&)) {
-    SizeExpr result = of[0];
-    for (std::size_t i = 1; i < of.size(); ++i) result = with(result, of[i]);
-    return result;
-  };
-  struct Row {
-    std::string_view name;
-    SizeExpr (*apply)(const SizeExpr&, const SizeExpr&);
-  };
-  static constexpr Row kRows[] = {{"Add", [](const SizeExpr& a, const SizeExpr& b) { return a + b; }},
-                                  {"Mul", [](const SizeExpr& a, const SizeExpr& b) { return a * b; }},
-                                  {"FloorDiv", floor_div},
-                                  {"CleanDiv", floor_div},
-                                  {"CeilDiv", ceil_div},
-                                  {"Mod", floor_mod},
-                                  {"PythonMod", floor_mod},
-                                  {"Max", max},
-                                  {"Min", min}};
-  const auto row = std::ranges::find(kRows, std::string_view(name()), &Row::name);
-  if (whole && row != std::end(kRows)) return folded(row->apply);
-  SizeExpr made = call(name(), std::move(of));
-  if (name() == "Pow" || name() == "PowByNatural") {
-    if (const std::optional<Sum> power = power_of(made); whole && power) return written(*power);
-  }
-  if (made.is_real()) return made;
-  bool varies = false;
-  made.for_each_symbol([&](const std::string&) { varies = true; });
-  const std::optional<std::int64_t> value = varies ? std::nullopt : made.evaluate({});
-  return value ? SizeExpr(*value) : made;
+std::optional<SizeExpr> CanonicalForm::power(const SizeExpr& power) {
+  const std::optional<Sum> sum = power_of(power);
+  return sum ? std::optional(written(*sum)) : std::nullopt;
 }
 
 }  // namespace fx

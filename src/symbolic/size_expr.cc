@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fxgraph/support/error.h>
+#include <fxgraph/symbolic/canonical_form.h>
 #include <fxgraph/symbolic/relations.h>
 
 namespace fx {
@@ -146,12 +147,25 @@ const SizeExpr::Term& SizeExpr::no_term() {
   return kNone;
 }
 
-SizeExpr SizeExpr::make(Kind kind, std::string name, std::vector<SizeExpr> operands) {
+/// Of a call whether it is a number with a point.
+static bool is_real_call(const std::string& name, const std::vector<SizeExpr>& operands) {
+  if (name == kPiece) return !operands.empty() && operands[0].is_real();
+  const RealFunction* function = find_real_function(name);
+  return function && (function->of_any || std::ranges::any_of(operands, &SizeExpr::is_real));
+}
+
+SizeExpr SizeExpr::make(Kind kind, std::string name, std::vector<SizeExpr> operands, bool is_canonical) {
   SizeExpr made;
   made.kind_ = kind;
   int depth = 0;
-  for (const SizeExpr& operand : operands) depth = std::max(depth, operand.depth() + 1);
-  made.term_ = std::make_shared<const Term>(Term{std::move(name), std::move(operands), depth});
+  for (const SizeExpr& operand : operands) {
+    depth = std::max(depth, operand.depth() + 1);
+    is_canonical = is_canonical && operand.is_canonical();
+  }
+  const bool is_real = kind == Kind::call     ? is_real_call(name, operands)
+                       : kind == Kind::symbol ? is_real_symbol(name)
+                                              : kind == Kind::real;
+  made.term_ = std::make_shared<const Term>(Term{std::move(name), std::move(operands), depth, is_real, is_canonical});
   return made;
 }
 SizeExpr SizeExpr::real(std::string digits) { return make(Kind::real, std::move(digits)); }
@@ -164,7 +178,7 @@ SizeExpr SizeExpr::real(double value) {
   if (digits.find_first_of(".en") == digits.npos) digits += ".0";
   return real(std::move(digits));
 }
-SizeExpr SizeExpr::symbol(std::string name) { return make(Kind::symbol, std::move(name)); }
+SizeExpr SizeExpr::symbol(std::string name) { return make(Kind::symbol, std::move(name), {}, true); }
 SizeExpr SizeExpr::call(std::string function, std::vector<SizeExpr> operands) {
   return make(Kind::call, std::move(function), std::move(operands));
 }
@@ -222,11 +236,10 @@ std::optional<std::int64_t> SizeExpr::evaluate(const std::map<std::string, std::
   return result;
 }
 
-bool SizeExpr::is_real() const {
-  if (kind_ != Kind::call) return kind_ == Kind::real || (is_symbol() && is_real_symbol(name()));
-  if (name() == kPiece) return !operands().empty() && operands()[0].is_real();
-  const RealFunction* function = find_real_function(name());
-  return function && (function->of_any || std::ranges::any_of(operands(), &SizeExpr::is_real));
+bool SizeExpr::varies() const { return is_symbol() || std::ranges::any_of(operands(), &SizeExpr::varies); }
+
+bool SizeExpr::is_of_data() const {
+  return is_symbol() ? is_data_symbol(name()) : std::ranges::any_of(operands(), &SizeExpr::is_of_data);
 }
 
 std::optional<double> SizeExpr::evaluate_real(const std::map<std::string, std::int64_t>& symbols) const {
@@ -253,6 +266,45 @@ std::optional<double> SizeExpr::evaluate_real(const std::map<std::string, std::i
   }
   if (result && name() == kRoot) result = std::sqrt(*result);
   return result && std::isfinite(*result) ? result : std::nullopt;
+}
+
+SizeExpr SizeExpr::simplified() const {
+  return is_canonical() ? *this : substituted([](const SizeExpr& symbol) { return symbol; });
+}
+
+SizeExpr SizeExpr::substituted(const std::function<SizeExpr(const SizeExpr&)>& value_of) const {
+  if (is_symbol()) return value_of(*this);
+  if (operands().empty()) return *this;
+  std::vector<SizeExpr> of;
+  for (const SizeExpr& operand : operands()) of.push_back(operand.substituted(value_of));
+  const bool whole = std::ranges::none_of(of, &SizeExpr::is_real);
+  const auto folded = [&](SizeExpr (*with)(const SizeExpr&, const SizeExpr&)) {
+    SizeExpr result = of[0];
+    for (std::size_t i = 1; i < of.size(); ++i) result = with(result, of[i]);
+    return result;
+  };
+  struct Row {
+    std::string_view name;
+    SizeExpr (*apply)(const SizeExpr&, const SizeExpr&);
+  };
+  static constexpr Row kRows[] = {{"Add", [](const SizeExpr& a, const SizeExpr& b) { return a + b; }},
+                                  {"Mul", [](const SizeExpr& a, const SizeExpr& b) { return a * b; }},
+                                  {"FloorDiv", floor_div},
+                                  {"CleanDiv", floor_div},
+                                  {"CeilDiv", ceil_div},
+                                  {"Mod", floor_mod},
+                                  {"PythonMod", floor_mod},
+                                  {"Max", max},
+                                  {"Min", min}};
+  const auto row = std::ranges::find(kRows, std::string_view(name()), &Row::name);
+  if (whole && row != std::end(kRows)) return folded(row->apply);
+  SizeExpr made = call(name(), std::move(of));
+  if (whole && (name() == "Pow" || name() == "PowByNatural")) {
+    if (const std::optional<SizeExpr> power = CanonicalForm::power(made)) return *power;
+  }
+  if (made.is_real()) return made;
+  const std::optional<std::int64_t> value = made.varies() ? std::nullopt : made.evaluate({});
+  return value ? SizeExpr(*value) : made;
 }
 
 }  // namespace fx

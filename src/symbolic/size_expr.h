@@ -81,8 +81,11 @@ class SizeExpr {
   int depth() const { return term_ ? term_->depth : 0; }  ///< how deep functions nest
   /// Calls `visit` for every symbol, once per occurrence.
   void for_each_symbol(const std::function<void(const std::string&)>& visit) const;
+  bool varies() const;      ///< true when a symbol stands in it
+  bool is_of_data() const;  ///< true when data decide a symbol in it
   /// True for what is a number with a point: `2.5*ToFloat(s0)`.
-  bool is_real() const;
+  bool is_real() const { return term_ && term_->is_real; }
+  bool is_canonical() const { return !term_ || term_->is_canonical; }  ///< true when it is known to be simplified()
   /// Its value for these symbols; nothing when a symbol is not there, the function is not known, or it overflows; and
   /// for evaluate() when it is no whole number.
   /// @{
@@ -110,9 +113,12 @@ class SizeExpr {
     std::string name;
     std::vector<SizeExpr> operands;
     int depth = 0;
+    bool is_real = false;
+    bool is_canonical = false;
   };
+  friend struct CanonicalForm;
   static const Term& no_term();
-  static SizeExpr make(Kind kind, std::string name, std::vector<SizeExpr> operands = {});
+  static SizeExpr make(Kind kind, std::string name, std::vector<SizeExpr> operands = {}, bool is_canonical = false);
 
   Kind kind_ = Kind::integer;
   std::int64_t value_ = 0;

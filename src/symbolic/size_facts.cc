@@ -102,10 +102,20 @@ std::optional<OneTerm> one_term(const SizeExpr& sum) {
   return OneTerm{atoms.size() == 1 ? atoms[0] : SizeExpr::call("Mul", atoms), factor, constant};
 }
 
-/// What is at least 0 exactly where `difference` is, without a division of all of it: `x//2 - 3` is `x - 6`.
+/// What is at least 0 exactly where `difference` is, without a division of all of it: `x//2 - 3` is `x - 6`, nor a
+/// number that the larger or smaller of two cannot be there: `Max(x, 0) - 5` is `x - 5`.
 SizeExpr undivided(const SizeExpr& difference) {
   const std::optional<OneTerm> one = one_term(difference);
-  if (!one || !one->atom.is_call("FloorDiv")) return difference;
+  if (!one) return difference;
+  const bool is_larger = one->atom.is_call("Max");
+  if ((is_larger || one->atom.is_call("Min")) && std::abs(one->factor) == 1 && one->atom.operands().size() == 2 &&
+      one->atom.operands()[1].is_integer()) {
+    const bool one_is_enough = is_larger == (one->factor == 1);
+    const SizeExpr number = one->atom.operands()[1] * one->factor + one->constant;
+    if (!number.is_integer() || (number.value() >= 0) == one_is_enough) return difference;
+    return undivided(one->atom.operands()[0] * one->factor + one->constant);
+  }
+  if (!one->atom.is_call("FloorDiv")) return difference;
   const SizeExpr &above = one->atom.operands()[0], &by = one->atom.operands()[1];
   if (!by.is_integer() || by.value() < 1) return difference;
   return undivided(one->factor > 0 ? above - by * ceil_div(-one->constant, one->factor)
@@ -146,8 +156,7 @@ Answer opposite(Answer answer) {
 std::string SizeCondition::str() const {
   if (relation == SizeRelation::holds) return left.str() + " must hold";
   const auto row = std::ranges::find(internal::kRelations, relation, &internal::RelationRow::relation);
-  bool of_others = false;
-  right.for_each_symbol([&](const std::string&) { of_others = relation == SizeRelation::equal; });
+  const bool of_others = relation == SizeRelation::equal && right.varies();
   return left.str() + std::string(row->words) + (of_others ? "equal to " : "") + right.str();
 }
 
@@ -198,12 +207,22 @@ SizeCondition SizeCondition::simplified() const {
   return {kind, above, below};
 }
 
+void SizeCondition::for_each_symbol(const std::function<void(const std::string&)>& visit) const {
+  left.for_each_symbol(visit);
+  right.for_each_symbol(visit);
+}
+
 std::ostream& operator<<(std::ostream& out, const SizeCondition& condition) { return out << condition.str(); }
 
 void SizeFacts::declare(const std::string& symbol, SizeRange range) { symbols_[symbol].range = range; }
 
 SizeExpr SizeFacts::simplified(const SizeExpr& expr) const {
-  if (expr.is_integer()) return expr;
+  if (expr.is_canonical()) {
+    bool is_replaced = false;
+    if (!values_.empty())
+      expr.for_each_symbol([&](const std::string& name) { is_replaced = is_replaced || values_.contains(name); });
+    if (!is_replaced) return expr;
+  }
   return expr.substituted([&](const SizeExpr& symbol) {
     const auto known = values_.find(symbol.name());
     return known == values_.end() ? symbol : known->second;

@@ -43,6 +43,8 @@ struct SizeCondition {
   std::string str() const;
   /// The same of one term where it can be said so, without negative ones where not: `2*h - 7 >= 0` is `h >= 4`.
   SizeCondition simplified() const;
+  /// Calls `visit` for every symbol, once per occurrence.
+  void for_each_symbol(const std::function<void(const std::string&)>& visit) const;
   /// Same relation, same sides.
   friend bool operator==(const SizeCondition&, const SizeCondition&) = default;
 };

@@ -178,7 +178,8 @@ std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, c
   }
   if (examples_->hangs_on_data(asked))
     refuse(node, frame, "control flow that hangs on the elements of a tensor cannot become a graph");
-  if (!is_number(*found) && !found->isString()) return std::nullopt;
+  if ((!is_number(*found) && !found->isString()) || (inside_leaf_ && asks_for_sizes(Argument(asked))))
+    return std::nullopt;
   const c10::IValue known = *found;  // nodes that are made here move it
   const bool is_state = node.kind() == torch::jit::prim::SetAttr;
   const std::string line = is_state ? "self." + node.s(torch::jit::attr::name) : source_line(node);
@@ -204,6 +205,21 @@ std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, c
   return known;
 }
 
+bool Importer::asks_for_sizes(const fx::Argument& value) const {
+  const Node* node = value.node_or_null();
+  if (!node || !node->is(Op::call_function)) return false;
+  const std::string_view packet = packet_of(node->target().view());
+  bool of_tensor = false, found = false;
+  node->for_each_input([&](Node& input) {
+    const c10::IValue* known = examples_->value(input);
+    of_tensor = of_tensor || (known && known->isTensor());
+    found = found || asks_for_sizes(Argument(input));
+  });
+  constexpr std::string_view kSizes[] = {"aten::size", "aten::numel", "aten::len", "aten::stride"};
+  return of_tensor ? std::ranges::find(kSizes, packet) != std::end(kSizes)
+                   : found && packet != "aten::len";  // of sizes that is the rank
+}
+
 // `x.size(2) % 8 == 0`, as far as it is arithmetic on sizes and numbers; what else there is goes by its name. A
 // comparison may show `as` another one.
 std::string Importer::in_words(const fx::Argument& argument, int depth, fx::Symbol as) const {
@@ -217,7 +233,8 @@ std::string Importer::in_words(const fx::Argument& argument, int depth, fx::Symb
   const std::string_view packet = packet_of((as.empty() ? node->target() : as).view());
   const auto part = [&](std::size_t i) { return in_words(node->arg(i), depth + 1, {}); };
   const auto sign = std::ranges::find(kSigns, packet, &std::pair<std::string_view, std::string_view>::first);
-  if (sign != std::end(kSigns) && node->args().size() == 2) {
+  const bool of_tensors = node->target().view().ends_with(".Tensor") || node->target().view().ends_with(".Scalar");
+  if (sign != std::end(kSigns) && node->args().size() == 2 && !of_tensors) {
     const std::string text = part(0) + " " + std::string(sign->second) + " " + part(1);
     return depth == 0 ? text : "(" + text + ")";
   }
@@ -342,37 +359,6 @@ std::string Importer::message_of(const JitBlock& block, Frame& frame) {
       return message_of(*node->blocks()[0], frame);
   }
   return "assertion failed";
-}
-
-// The message without running what computes it: what is not known shows as {}.
-std::string Importer::text_of(const JitValue* value, Frame& frame) {
-  const auto known = frame.values.find(value);
-  if (known != frame.values.end() && known->second.is_constant()) {
-    const c10::IValue& constant = known->second.constant;
-    if (constant.isString()) return constant.toStringRef();
-    if (constant.isInt()) return std::to_string(constant.toInt());
-    return "{}";
-  }
-  const JitNode& maker = *value->node();
-  if (maker.kind() == torch::jit::prim::Constant && maker.output()->type()->kind() == c10::TypeKind::StringType) {
-    return maker.s(torch::jit::attr::value);
-  }
-  if (maker.kind() == torch::jit::aten::format) {
-    std::string text = text_of(maker.inputs()[0], frame);
-    std::size_t from = 0;
-    for (std::size_t i = 1; i < maker.inputs().size(); ++i) {
-      const std::size_t hole = text.find("{}", from);
-      if (hole == std::string::npos) break;
-      const std::string part = text_of(maker.inputs()[i], frame);
-      text.replace(hole, 2, part);
-      from = hole + part.size();
-    }
-    return text;
-  }
-  if (maker.kind() == torch::jit::aten::add && maker.inputs().size() == 2) {
-    return text_of(maker.inputs()[0], frame) + text_of(maker.inputs()[1], frame);
-  }
-  return "{}";
 }
 
 }  // namespace fx::torchscript

@@ -157,7 +157,9 @@ bool Importer::emit_convolution(const JitNode& node, Frame& frame) {
 
 void Importer::emit_item(const JitNode& node, Frame& frame, const AbstractValue& container,
                          const AbstractValue& index) {
-  Node& element = emit_call(node, frame, python::kGetItem,
+  // By bytes, where Python counts characters.
+  const bool of_text = node.inputs()[0]->type()->kind() == c10::TypeKind::StringType;
+  Node& element = emit_call(node, frame, of_text ? Symbol("aten::__getitem__.str") : python::kGetItem,
                             {to_argument(container, nullptr, node, frame), to_argument(index, nullptr, node, frame)});
   set(node, frame, AbstractValue::of_node(element, node.output()->type()));
 }

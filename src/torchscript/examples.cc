@@ -20,16 +20,14 @@ namespace {
 
 /// What is asked of a tensor without looking at its elements.
 bool asks_for_form(Symbol target) {
-  constexpr std::array<std::string_view, 19> kForms = {"aten::size",         "aten::dim",
-                                                       "aten::numel",        "aten::len",
-                                                       "aten::stride",       "aten::storage_offset",
-                                                       "aten::__is__",       "aten::is_floating_point",
-                                                       "aten::is_complex",   "aten::is_contiguous",
-                                                       "aten::__isnot__",    "prim::dtype",
-                                                       "prim::device",       "prim::layout",
-                                                       "prim::is_cuda",      "aten::is_signed",
-                                                       "prim::is_quantized", "prim::is_sparse",
-                                                       "prim::is_meta"};
+  constexpr std::array<std::string_view, 21> kForms = {
+      "aten::size",           "aten::dim",           "aten::element_size",
+      "aten::numel",          "aten::len",           "aten::stride",
+      "aten::storage_offset", "aten::__is__",        "aten::is_floating_point",
+      "aten::is_complex",     "aten::is_contiguous", "aten::__isnot__",
+      "prim::dtype",          "prim::device",        "prim::layout",
+      "prim::is_cuda",        "aten::is_signed",     "prim::is_quantized",
+      "prim::is_sparse",      "prim::is_meta",       "prim::requires_grad"};
   return std::ranges::find(kForms, packet_of(target.view())) != kForms.end();
 }
 
@@ -149,9 +147,12 @@ bool Examples::writes_parameters(const Node& node) const {
 
 void Examples::run(const Node& node) {
   keep(node, [&]() -> std::optional<c10::IValue> {
+    if (asks_for_grad_mode(node.target()) && wants_gradients_) return c10::IValue(true);
     if (asks_for_grad_mode(node.target()))
       throw std::runtime_error("whether gradients are wanted is the caller's to say");
-    if (node.target() == python::kAssert || writes_parameters(node)) return std::nullopt;
+    // Whoever runs the program is warned.
+    const bool speaks = node.is_call("aten::warn") || node.is_call("prim::Print");
+    if (speaks || node.target() == python::kAssert || writes_parameters(node)) return std::nullopt;
     const auto value_of = [&](Node& input) { return *at(input).value; };
     CallValues values;
     for (const Argument& arg : node.args()) values.args.push_back(to_ivalue(arg, nullptr, value_of));

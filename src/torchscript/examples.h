@@ -22,7 +22,9 @@ namespace fx::torchscript {
 /// See the top of this file.
 class Examples {
  public:
-  explicit Examples(const Graph& graph) : known_(graph) {}
+  /// What asks whether gradients are wanted has no value: that is the caller's to say. Unless it is said here.
+  explicit Examples(const Graph& graph, bool wants_gradients = false)
+      : known_(graph), wants_gradients_(wants_gradients) {}
 
   /// The value of an input.
   void set_input(const Node& node, c10::IValue value);
@@ -59,6 +61,7 @@ class Examples {
   void keep(const Node& node, Run&& run);
 
   NodeMap<Known> known_;
+  const bool wants_gradients_;
   std::unordered_set<const void*> parameters_;  // storages
   std::string failure_;
   std::size_t writes_ = 0, reshapes_ = 0;  // so far

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fxgraph/contract/assertions.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/file_mode.h>
@@ -34,6 +35,12 @@ bool is_plain_type(const c10::TypePtr& type) {
       return std::all_of(type->containedTypes().begin(), type->containedTypes().end(), is_plain_type);
     default: return false;
   }
+}
+
+/// Optional, or one of several.
+bool is_of_several_types(const c10::Type& type) {
+  return type.kind() == c10::TypeKind::OptionalType || type.kind() == c10::TypeKind::UnionType ||
+         type.kind() == c10::TypeKind::AnyType;
 }
 
 /// The type as Python writes it; named tuples are tuples, so that it can be read without their class.
@@ -79,7 +86,8 @@ void Importer::import_model(const torch::jit::Module& model) {
 
 void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
   std::size_t next = 0;
-  std::vector<std::pair<std::size_t, Node*>> optionals;  // with examples: their place among the arguments
+  std::vector<std::pair<std::size_t, Node*>>
+      several;  // of several types, with examples: their place among the arguments
   for (std::size_t i = 1; i < schema.arguments().size(); ++i) {
     const c10::Argument& parameter = schema.arguments()[i];
     if (const auto concrete = options_.concrete_inputs.find(parameter.name());
@@ -102,22 +110,31 @@ void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
     } else {
       throw Error(ErrorKind::invalid_argument, "there is no example for the input '" + parameter.name() + "'");
     }
-    if (parameter.type()->castRaw<c10::OptionalType>()) optionals.emplace_back(args.size() - 1, &input);
+    if (is_of_several_types(*parameter.type())) several.emplace_back(args.size() - 1, &input);
   }
   if (next < options_.examples.size())
     throw Error(ErrorKind::invalid_argument, std::to_string(options_.examples.size()) +
                                                  " examples are given, and the model takes " + std::to_string(next) +
                                                  " inputs");
-  // What is absent, or given, is so for all that the file does with it.
-  for (const auto& [place, input] : optionals) {
-    const bool absent = examples_->value(*input)->isNone();
-    AssertionWriter(graph).add(
-        absent ? SizeRelation::equal : SizeRelation::unequal, *input, {},
-        "the program was read for inputs at which `" + input->target().str() + "` is " + (absent ? "None" : "given"));
+  // What is absent, given, or of a type is so for all that the file does with it.
+  for (const auto& [place, input] : several) {
+    const c10::IValue& example = *examples_->value(*input);
     const c10::TypePtr type = args[place].type;
-    if (absent) {
+    const auto assert_that = [&](const Argument& holds, const std::string& what) {
+      AssertionWriter(graph).add(holds,
+                                 "the program was read for inputs at which `" + input->target().str() + "` is " + what);
+    };
+    const auto is_none = [&](SizeRelation relation) { return AssertionWriter(graph).holds(relation, *input, {}); };
+    if (example.isNone()) {
+      assert_that(is_none(SizeRelation::equal), "None");
       args[place] = AbstractValue::of_constant(c10::IValue(), type);
+    } else if (type->kind() != c10::TypeKind::OptionalType) {
+      const std::string of = annotation_of(example.type());
+      assert_that(graph.call_function(python::kIsInstance, {Argument(*input), Argument::opaque(of)}), "of type " + of);
+      input->meta().set(meta_key::kType, of);
+      args[place].type = example.isTensor() ? c10::TensorType::get() : example.type();
     } else {
+      assert_that(is_none(SizeRelation::unequal), "given");
       Node& given = graph.call_function("aten::_unwrap_optional", {Argument(*input)});
       examples_->run(given);
       args[place] = AbstractValue::of_node(given, type->castRaw<c10::OptionalType>()->getElementType());
@@ -127,6 +144,48 @@ void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
 
 void Importer::import_leaf(const torch::jit::Module& leaf, torch::jit::Function& method, const Values& args,
                            const std::vector<bool>& given) {
+  Values values = args;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const c10::Argument& parameter = method.getSchema().arguments()[i + 1];
+    // What is passed may be known better than what is declared: a tensor for an optional one.
+    if (given[i])
+      values[i] =
+          AbstractValue::of_node(graph.placeholder(parameter.name()), args[i].type ? args[i].type : parameter.type());
+  }
+  import_leaf(leaf, method, std::move(values));
+}
+
+void Importer::import_leaf(const torch::jit::Module& leaf, torch::jit::Function& method, const Values& args,
+                           const Examples& examples) {
+  // Attention has a kernel of its own for those who want no gradients, which gives the same sizes.
+  examples_ = std::make_unique<Examples>(graph, /*wants_gradients=*/true);
+  std::unordered_map<const Node*, Node*> inputs;
+  Values values;
+  for (const AbstractValue& arg : args) values.push_back(as_input(arg, examples, inputs));
+  import_leaf(leaf, method, std::move(values));
+}
+
+AbstractValue Importer::as_input(const AbstractValue& value, const Examples& examples,
+                                 std::unordered_map<const Node*, Node*>& inputs) {
+  AbstractValue made = value;
+  if (value.is_container()) {
+    made.elements = std::make_shared<Elements>();
+    for (const AbstractValue& each : value.elements->values)
+      made.elements->values.push_back(as_input(each, examples, inputs));
+  } else if (value.is_node()) {
+    Node*& input = inputs[value.node];
+    if (!input) {
+      const c10::IValue* known = examples.value(*value.node);
+      if (!known) throw Error(ErrorKind::unsupported, value.node->name() + " is not known at the examples");
+      input = &graph.placeholder(value.node->name());
+      examples_->set_input(*input, *known);
+    }
+    made.node = input;
+  }
+  return made;
+}
+
+void Importer::import_leaf(const torch::jit::Module& leaf, torch::jit::Function& method, Values args) {
   inside_leaf_ = true;
   paths_.emplace(leaf._ivalue().get(), "");
   root_type_ = leaf.type();
@@ -134,18 +193,8 @@ void Importer::import_leaf(const torch::jit::Module& leaf, torch::jit::Function&
   self.kind = AbstractValue::Kind::object;
   self.type = leaf.type();
   self.object = std::make_shared<ObjectRef>(ObjectRef{leaf._ivalue(), ""});
-  Values values{self};
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const c10::Argument& parameter = method.getSchema().arguments()[i + 1];
-    if (!given[i]) {
-      values.push_back(args[i]);
-      continue;
-    }
-    Node& input = graph.placeholder(parameter.name());
-    // What is passed may be known better than what is declared: a tensor for an optional one.
-    values.push_back(AbstractValue::of_node(input, args[i].type ? args[i].type : parameter.type()));
-  }
-  const AbstractValue result = call(method, std::move(values), "", 0);
+  args.insert(args.begin(), std::move(self));
+  const AbstractValue result = call(method, std::move(args), "", 0);
   Frame outermost;
   graph.output(to_argument(result, nullptr, *torch::jit::toGraphFunction(method).graph()->return_node(), outermost));
 }
@@ -245,8 +294,12 @@ AbstractValue Importer::from_constant(const c10::IValue& value, const c10::TypeP
 }
 
 void Importer::refuse(const JitNode& node, const Frame& frame, const std::string& what) const {
-  const SourceLocation place = location_of(node);
-  const std::string line = source_line(node);
+  const JitNode* placed = &node;  // what sets an attribute has no line of its own
+  for (const JitValue* input : node.inputs()) {
+    if (!location_of(node).known() && location_of(*input->node()).known()) placed = input->node();
+  }
+  const SourceLocation place = location_of(*placed);
+  const std::string line = source_line(*placed);
   std::string message = what;
   if (!line.empty()) message += ": `" + line + "`";
   if (place.known()) message += " (" + place.str() + (frame.path.empty() ? ")" : ", in module '" + frame.path + "')");

@@ -48,6 +48,10 @@ class Importer {
   /// Imports one method of a leaf; `given` says which arguments become placeholders, the others are constants.
   void import_leaf(const torch::jit::Module& leaf, torch::jit::Function& method, const Values& args,
                    const std::vector<bool>& given);
+  /// The same as the method goes at what `args`, values of another graph, are at its examples: by their ranks, never by
+  /// their sizes. Each distinct node among them becomes a placeholder.
+  void import_leaf(const torch::jit::Module& leaf, torch::jit::Function& method, const Values& args,
+                   const Examples& examples);
 
   Graph graph;
   /// Tensors read by get_attr, by path, in order of first use.
@@ -80,6 +84,9 @@ class Importer {
   bool fold(const JitNode& node, Frame& frame);
   AbstractValue from_constant(const c10::IValue& value, const c10::TypePtr& type);
   void import_inputs(const c10::FunctionSchema& schema, Values& args);
+  void import_leaf(const torch::jit::Module& leaf, torch::jit::Function& method, Values args);
+  AbstractValue as_input(const AbstractValue& value, const Examples& examples,
+                         std::unordered_map<const Node*, Node*>& inputs);
   [[noreturn]] void refuse(const JitNode& node, const Frame& frame, const std::string& what) const;
 
   // emit.cc: nodes of the new graph
@@ -106,7 +113,6 @@ class Importer {
   Node& negate(const JitNode& node, Frame& frame, Node& condition);
   void emit_assert(const JitNode& node, Frame& frame, Node& condition, bool expected, const std::string& message);
   std::string message_of(const JitBlock& block, Frame& frame);
-  std::string text_of(const JitValue* value, Frame& frame);
   std::optional<bool> truth_of(const AbstractValue& value) const;
   std::optional<bool> truth_of_types(const Node& condition) const;
   std::optional<c10::IValue> decide(const JitNode& node, Frame& frame, const AbstractValue& value);
@@ -114,6 +120,11 @@ class Importer {
   std::string condition_text(const fx::Argument& argument) const;
   std::string cure() const;
   std::optional<std::int64_t> known_number(const fx::Argument& value) const;
+  bool asks_for_sizes(const fx::Argument& value) const;
+
+  // messages.cc: what the file's own errors say
+  std::string text_of(const JitValue* value, Frame& frame);
+  std::string words_of(const JitValue* value, Frame& frame);
 
   // objects.cc: attributes, methods, functions
   void load_constant(const JitNode& node, Frame& frame);
@@ -142,6 +153,7 @@ class Importer {
   CalledLeaf make_called_leaf(const torch::jit::Module& module, torch::jit::Function& method, const Values& args,
                               const std::vector<bool>& given);
   CalledLeaf* find_leaf(const std::string& path);
+  void note_operators(Node& call, const torch::jit::Module& leaf, torch::jit::Function& method, const Values& args);
 
   // containers.cc: lists, tuples, dicts
   void make_list(const JitNode& node, Frame& frame);

@@ -1,6 +1,7 @@
 // Submodules that stay calls.
 #include <algorithm>
 
+#include <fxgraph/module/traced_body.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/value.h>
@@ -110,8 +111,26 @@ AbstractValue Importer::call_leaf(const JitNode& node, Frame& frame, const Objec
   }
   Node& made = graph.call_module(path, arguments);
   annotate(made, node, frame);
-  if (examples_) examples_->run_leaf(made, module, method.name());
+  if (examples_) {
+    if (find_leaf(path)->body_text.empty()) note_operators(made, module, method, args);
+    examples_->run_leaf(made, module, method.name());
+  }
   return AbstractValue::of_node(made, node.output()->type());
+}
+
+// The leaf stays a call, which asks for ranks each time; at those of the examples it is known what it computes.
+void Importer::note_operators(Node& call, const torch::jit::Module& leaf, torch::jit::Function& method,
+                              const Values& args) {
+  const bool training = leaf.attr("training", false).toBool();
+  Importer inner(options_, training);
+  try {
+    inner.import_leaf(leaf, method, args, *examples_);
+  } catch (const Error&) {
+    return;
+  }
+  if (inner.graph.placeholders().size() != call.all_input_nodes().size()) return;
+  call.meta().set(meta_key::kTracedBody,
+                  TracedBody{std::make_shared<const Graph>(std::move(inner.graph)), {}, training});
 }
 
 CalledLeaf Importer::make_called_leaf(const torch::jit::Module& module, torch::jit::Function& method,

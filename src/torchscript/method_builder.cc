@@ -125,6 +125,13 @@ class MethodBuilder {
     return call->output();
   }
 
+  Value* is_instance(const Node& node) {
+    const std::string declared = value_of(node.arg(0), nullptr)->type()->annotation_str();
+    if (declared != node.arg(1).as_string())
+      throw Error(ErrorKind::unsupported, "whether a value of type " + declared + " is of another is not written");
+    return built_->insertConstant(true);
+  }
+
   // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   Value* call_function(const Node& node) {
@@ -133,6 +140,7 @@ class MethodBuilder {
       return build_getitem(*built_, value_of(node.arg(0), nullptr), taken ? Argument(taken->index) : node.arg(1),
                            [this](Node& input) { return values_[input]; });
     if (node.target() == python::kAssert) return assertion(node);
+    if (node.target() == python::kIsInstance && node.args().size() == 2) return is_instance(node);
     if (node.target() == python::kLength && node.args().size() == 1) return length(node);
     const NamedValueOf value_of = [this](const Argument& value) { return named({}, value, nullptr); };
     if (Value* called = build_nested_call(*built_, node.target(), node.args(), value_of)) return called;

@@ -239,7 +239,7 @@ void Importer::is_instance(const JitNode& node, Frame& frame) {
     if (type->isSubtypeOf(*candidate)) return set(node, frame, AbstractValue::of_constant(true));
     sure = sure && !candidate->isSubtypeOf(*type);
   }
-  if (!sure) refuse(node, frame, "the type of a value is known only while running");
+  if (!sure) refuse(node, frame, "the type of a value is known only while running; " + cure());
   set(node, frame, AbstractValue::of_constant(false));
 }
 
@@ -268,7 +268,7 @@ void Importer::pass_through(const JitNode& node, Frame& frame) {
       node.output()->type()->kind() != c10::TypeKind::NoneType) {
     refuse(node, frame, "None is used where a value is needed");
   }
-  if (value.is_node()) value.type = node.output()->type();
+  if (value.is_node() && node.output()->type()->isSubtypeOf(*value.type)) value.type = node.output()->type();
   set(node, frame, std::move(value));
 }
 

@@ -53,6 +53,11 @@ inline constexpr Hint kHints[] = {
     {"dot", "self:a tensor:a"},
     {"vdot", "self:a other:a"},
     {"outer ger", "self:a vec2:b"},
+    {"einsum",
+     "equation:ij,jk tensors:ij,jk path:0,1|equation:ij,jk->ki tensors:ij,jk path:1,0|equation:...ij,...jk "
+     "tensors:*ij,*jk|equation:i...j,jk->...k tensors:i*j,jk|equation:ii->i tensors:ii path:0|equation:ii tensors:ii|"
+     "equation:Ab,cb,Ac->cA tensors:ab,cb,ac path:0,2,0,1|equation:ij,ij->ij tensors:~ij,ij|equation:...,j "
+     "tensors:~*,j path:0,1|equation:bii,i->b tensors:bii,i|equation:ij->ijj tensors:ij|equation:i,j->k tensors:i,j"},
     {"cdist", "x1:*ab x2:*cb compute_mode:0..2|x1:~*ab x2:*ab"},
     {"pdist", "self:ab"},
     {"bilinear", "input1:*a input2:*b weight:cab bias:c"},

@@ -8,6 +8,7 @@
 //   more,
 //                          `~` for sizes that broadcast with what follows, `{a+2b}` for one size, `,` for lists
 //   bias:-                 None
+//   equation:ij,jk         a word, of a string
 // Lines are split by `|`. Arguments that are not written are drawn by their names and types.
 #pragma once
 
@@ -194,7 +195,7 @@ class DrawnCalls {
     const SchemaType& type = argument.type;
     const std::string_view name = argument.name.view();
     const auto written = line_->find(name);
-    if (type.base == Base::string) return word(name, type);
+    if (type.base == Base::string) return name == "equation" ? std::string(written->second) : word(name, type);
     // Tensors of another overload.
     const bool fits =
         written != line_->end() && (type.base != Base::scalar || written->second.find('@') == std::string::npos);

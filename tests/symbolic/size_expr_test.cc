@@ -17,14 +17,27 @@ TEST(SizeExpr, PrintsAsPeopleWriteIt) {
     SizeExpr expr;
     const char* text;
   };
-  for (const Case& c :
-       {Case{2 * h + 4, "2*h + 4"}, Case{floor_div(2 * h + 4, 2), "h + 2"},
-        Case{floor_div(h - 1, 2) + 1, "(h - 1)//2 + 1"}, Case{floor_div(h + 1, 2), "(h - 1)//2 + 1"},
-        Case{floor_div(floor_div(h - 1, 2), 2), "(h - 1)//4"}, Case{h - 2 * w + 1, "h - 2*w + 1"}, Case{-1 * h, "-h"},
-        Case{ceil_div(h, 3), "(h - 1)//3 + 1"}, Case{(h + w) * (h - w), "h*h - w*w"},
-        Case{floor_div(4 * h * w, 2 * h), "2*w"}, Case{floor_mod(3 * h + 7, 2), "(h + 1)%2"},
-        Case{max(h, h + 1) - w, "h - w + 1"}, Case{max(max(h, 2), max(w, 7)), "Max(h, w, 7)"},
-        Case{floor_div(6 * h + 6 * w, h + w), "6"}, Case{SizeExpr(7) - 9, "-2"}})
+  for (const Case& c : {Case{2 * h + 4, "2*h + 4"},
+                        Case{floor_div(2 * h + 4, 2), "h + 2"},
+                        Case{floor_div(h - 1, 2) + 1, "(h - 1)//2 + 1"},
+                        Case{floor_div(h + 1, 2), "(h - 1)//2 + 1"},
+                        Case{floor_div(floor_div(h - 1, 2), 2), "(h - 1)//4"},
+                        Case{h - 2 * w + 1, "h - 2*w + 1"},
+                        Case{-1 * h, "-h"},
+                        Case{ceil_div(h, 3), "(h - 1)//3 + 1"},
+                        Case{(h + w) * (h - w), "h*h - w*w"},
+                        Case{floor_div(4 * h * w, 2 * h), "2*w"},
+                        Case{floor_mod(3 * h + 7, 2), "(h + 1)%2"},
+                        Case{max(h, h + 1) - w, "h - w + 1"},
+                        Case{max(max(h, 2), max(w, 7)), "Max(h, w, 7)"},
+                        Case{floor_div(6 * h + 6 * w, h + w), "6"},
+                        Case{floor_div(h * w * 2 + h + 2 * w + 1, 2 * w + 1), "h + 1"},
+                        Case{floor_mod(h * h - w * w, h + w), "0"},
+                        Case{h + floor_mod(SizeExpr(8) - floor_mod(h, 8), 8), "8*((h - 1)//8) + 8"},
+                        Case{floor_div(h + floor_mod(h, 2), 2), "(h - 1)//2 + 1"},
+                        Case{h - floor_mod(h, 4), "4*(h//4)"},
+                        Case{5 + h + w + floor_mod(h, 2), "w + 2*((h - 1)//2) + 7"},
+                        Case{SizeExpr(7) - 9, "-2"}})
     EXPECT_EQ(c.expr.str(), c.text);
 }
 

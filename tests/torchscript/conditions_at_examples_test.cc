@@ -1,6 +1,9 @@
 // What was decided by the examples of a scripted file is asserted: of its inputs, each condition once.
+#include <fxgraph/contract/symbolic_shapes.h>
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -79,6 +82,97 @@ TEST(ConditionsAtExamples, AreOfTheInputs) {
               }),
               HasSubstr("x[2] must be at most 15, but is 16"));
   EXPECT_THAT(testing::one_line_error_of([&] { gm->run({ones({1, 2, 9, 6})}); }), HasSubstr("goes another way"));
+}
+
+// As torch.nn.InstanceNorm2d, which is called whole, and runs as TorchScript.
+torch::jit::Module norm_of(const std::string& code) {
+  const auto unit = std::make_shared<torch::jit::CompilationUnit>();
+  torch::jit::Module leaf(c10::QualifiedName("__torch__.torch.nn.modules.mine.Norm"), unit, true);
+  leaf.register_attribute("training", c10::BoolType::get(), false);
+  leaf.define(
+      "def forward(self, x):\n  if x.dim() == 3:\n    x = x.unsqueeze(0)\n  n = 1\n"
+      "  for i in range(2, len(x.size())):\n    n *= x.size(i)\n"
+      "  return torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False)\n");
+  torch::jit::Module model(c10::QualifiedName("__torch__.mine.M"), unit, true);
+  model.register_attribute("training", c10::BoolType::get(), false);
+  model.register_module("norm", leaf);
+  model.define(code);
+  return model;
+}
+
+TEST(ConditionsAtExamples, GoThroughLeavesThatAskForRanks) {
+  const auto module = norm_of(
+      "def forward(self, x):\n  y = self.norm.forward(x[:, :, 1:])\n  if y.size(2) > 4:\n    y = y + 1\n  return y\n");
+  const auto gm = from_torchscript(module, {.examples = {ones({1, 2, 9, 8})}});
+  EXPECT_EQ(gm->contract().str(), "x must be of 4 dimensions\nx[2] must be at least 6\n");
+  EXPECT_NE(gm->graph().find("norm"), nullptr);
+  const SymbolicShapes four(gm->graph(), {dims("n", "c", "h", "w")}, shape_sources(*gm));
+  EXPECT_TRUE(four.unknown().empty());
+  // Of another rank nothing is said: the module goes another way there.
+  const SymbolicShapes three(gm->graph(), {dims("c", "h", "w")}, shape_sources(*gm));
+  EXPECT_FALSE(three.unknown().empty());
+}
+
+TEST(ConditionsAtExamples, GoThroughProductsByTheirEquation) {
+  const auto module = module_of(
+      "def forward(self, x, y):\n  z = torch.einsum(\"...ij,...jk->...ki\", [x, y])\n  if z.size(1) == z.size(2):\n"
+      "    z = z + 1\n  return z\n");
+  const auto gm = from_torchscript(module, {.examples = {ones({2, 3, 4}), ones({1, 4, 3})}});
+  EXPECT_EQ(gm->contract().str(), "x must be of 3 dimensions\ny must be of 3 dimensions\nx[1] must be equal to y[2]\n");
+  EXPECT_THAT(testing::one_line_error_of([&] {
+                gm->run({ones({2, 5, 4}), ones({2, 4, 3})});
+              }),
+              HasSubstr("x[1] must be equal to y[2]"));
+}
+
+TEST(ConditionsAtExamples, GoThroughWindowsAndBack) {
+  const auto module = module_of(
+      "def forward(self, x):\n  b, h, w = x.size()\n  p, q = (3 - h % 3) % 3, (3 - w % 3) % 3\n"
+      "  y = torch.constant_pad_nd(x, [0, q, 0, p])\n  m, n = y.size(1) // 3, y.size(2) // 3\n"
+      "  z = y.view([b, m, 3, n, 3]).transpose(2, 3).reshape([b * m * n, 9])\n"
+      "  z = z.view([z.size(0) // (m * n), m * n, 9])\n  if z.size(1) > 2:\n    z = z + 1\n"
+      "  if z.size(0) > 1:\n    z = z * 2\n  return z\n");
+  const auto gm = from_torchscript(module, {.examples = {ones({2, 4, 5})}});
+  EXPECT_EQ(gm->graph().count(Op::call_function, "torch._assert"), gm->contract().conditions().size());
+  EXPECT_THAT(gm->contract().str(), HasSubstr("x[0] must be at least 2\n"));
+  const torch::NoGradGuard no_grad;
+  for (const auto& sizes : {std::vector<std::int64_t>{2, 4, 5}, {3, 6, 9}, {2, 3, 7}}) {
+    const IValue given = ones(sizes);
+    EXPECT_TRUE(gm->run({given}).toTensor().equal(module.deepcopy().get_method("forward")({given}).toTensor()));
+  }
+}
+
+TEST(ConditionsAtExamples, AnInputOfSeveralTypesIsOfOne) {
+  const auto module = module_of(
+      "def forward(self, x, v: Union[int, str, List[int]]):\n  if isinstance(v, int):\n    return x + v\n"
+      "  if isinstance(v, str):\n    return x * len(v)\n  return x\n");
+  const auto read = [&](const IValue& example) { return from_torchscript(module, {.examples = {ones({2}), example}}); };
+  const auto number = read(3), word = read("ab"), list = read(std::vector<std::int64_t>{1});
+  const torch::NoGradGuard no_grad;
+  EXPECT_TRUE(number->run({ones({2}), 4}).toTensor().equal(ones({2}).toTensor() + 4));
+  EXPECT_TRUE(word->run({ones({2}), "abc"}).toTensor().equal(ones({2}).toTensor() * 3));
+  EXPECT_TRUE(list->run({ones({2}), std::vector<std::int64_t>{5}}).toTensor().equal(ones({2}).toTensor()));
+  EXPECT_THAT(testing::one_line_error_of([&] {
+                number->run({ones({2}), "abc"});
+              }),
+              HasSubstr("the program was read for inputs at which `v` is of type int"));
+  EXPECT_THAT(testing::one_line_error_of([&] { list->run({ones({2}), 1}); }), HasSubstr("`v` is of type List[int]"));
+  const auto saved = to_torchscript(*number);
+  EXPECT_TRUE(saved.get_method("forward")({ones({2}), 4}).toTensor().equal(ones({2}).toTensor() + 4));
+  EXPECT_THAT(testing::one_line_error_of([&] { from_torchscript(module); }),
+              HasSubstr("the type of a value is known only while running; give examples"));
+}
+
+TEST(ConditionsAtExamples, MessagesSayWhatTheyAskFor) {
+  const auto gm = from_torchscript(
+      module_of("def forward(self, x, mode: str):\n"
+                "  assert x.size(0) < 4, \"{} rows, {} of {}\".format(x.size(0), 2.5, mode)\n  return x, mode[-1]\n"),
+      {.examples = {ones({2, 3}), "sum"}});
+  EXPECT_THAT(testing::one_line_error_of([&] {
+                gm->run({ones({5, 3}), "sum"});
+              }),
+              HasSubstr("{x.size(0)} rows, 2.5 of {mode}"));
+  EXPECT_EQ(gm->run({ones({2, 3}), "mean"}).toTupleRef().elements()[1].toStringRef(), "n");
 }
 
 TEST(ConditionsAtExamples, AreOfSizesAsTheyWereGiven) {

@@ -76,6 +76,7 @@ constexpr KnownRow kKnown[] = {
     {"torch.iinfo", KnownEffect::pure},
     {"torch.is_storage", KnownEffect::pure},
     {"torch.is_tensor", KnownEffect::pure},
+    {"torch.jit.isinstance", KnownEffect::pure},
     {"torch.manual_seed", KnownEffect::side_effect},
     {F "affine_grid", KnownEffect::pure},
     {F "assert_int_or_pair", KnownEffect::side_effect},

@@ -16,7 +16,7 @@ using enum OperatorFlag;
 constexpr OperatorRecord kRows[] = {
     {"Bool Float FloatImplicit Int IntImplicit ScalarImplicit allclose equal is_nonzero", nullptr, reads_data},
     {"__is__ __isnot__ dim is_same_size len numel size sym_numel sym_size builtins.isinstance builtins.len "
-     "operator.is_ operator.is_not",
+     "operator.is_ operator.is_not torch.jit.isinstance",
      nullptr, asks_sizes},
     {"_add_relu", nullptr, keeps_channels_last},
     {"_convolution_mode", nullptr, {}, cost::convolution},
@@ -29,7 +29,6 @@ constexpr OperatorRecord kRows[] = {
     {"_transformer_encoder_layer_fwd", nullptr, is_composite},
     {"align_tensors atleast_1d atleast_2d atleast_3d broadcast_tensors", nullptr, answers_each},
     {"dsplit hsplit vsplit", nullptr, counts_parts},
-    {"einsum", nullptr, is_composite, cost::einsum},
     {"fractional_max_pool2d_backward fractional_max_pool3d_backward index_put_ masked_scatter masked_scatter_ "
      "max_pool3d_with_indices_backward narrow_copy put put_",
      nullptr, differs_by_strides},

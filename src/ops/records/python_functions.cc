@@ -34,6 +34,7 @@ constexpr PythonSignature kSignatures[] = {
     {"operator.invert", Task::invert_bits, {"a"}},
     {"operator.is_", Task::is_same, {"a", "b"}},
     {"operator.is_not", Task::is_other, {"a", "b"}},
+    {"torch.jit.isinstance", Task::is_instance, {"obj", "target_type"}},
     {"torch._assert", Task::check, {"condition", "message"}, 1},
     {"torch.sym_max", Task::larger, {"a", "b"}},
     {"torch.sym_min", Task::smaller, {"a", "b"}},

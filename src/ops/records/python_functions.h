@@ -26,6 +26,7 @@ enum class PythonTask : std::uint8_t {
   invert_bits,
   is_same,
   is_other,
+  is_instance,
   check,
   larger,
   smaller,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fxgraph/ops/records/cost_formulas.h>
+#include <fxgraph/ops/records/einsum_equation.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx::internal::cost {
@@ -19,81 +20,26 @@ SizeExpr rows_of(const TensorType& tensor) {
   return rows;
 }
 
-// ── einsum ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/// Labels are letters; the dimensions that an ellipsis stands for are negative, counted from the right.
-using Labels = std::vector<int>;
-
-/// Reads one operand's part of an equation, `b...ij`, for a tensor of that rank.
-std::optional<Labels> labels_of(std::string_view part, std::size_t rank) {
-  Labels labels;
-  const std::size_t dots = part.find("...");
-  const std::size_t letters = part.size() - (dots == part.npos ? 0 : 3);
-  if (letters > rank || (dots == part.npos && letters != rank)) return std::nullopt;
-  for (std::size_t i = 0; i < part.size(); ++i) {
-    if (i == dots) {
-      for (std::size_t d = rank - letters; d > 0; --d) labels.push_back(-static_cast<int>(d));
-      i += 2;
-    } else {
-      labels.push_back(part[i]);
-    }
-  }
-  return labels;
-}
-
-struct Equation {
-  std::vector<Labels> operands;
-  std::map<int, SizeExpr> sizes;
-  std::set<int> output;
-};
-
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0, end = 0; end != text.npos; begin = end + 1) {
-    end = text.find(at, begin);
-    parts.push_back(text.substr(begin, end == text.npos ? end : end - begin));
-  }
-  return parts;
-}
-
-std::optional<Equation> parse_equation(const CallShapes& c) {
-  const Argument* text = c.node.args().size() > 0 ? &c.node.args()[0] : nullptr;
-  if (!text || !text->is_string()) return std::nullopt;
-  std::string equation(text->as_string());
-  std::erase(equation, ' ');
-  const std::size_t arrow = equation.find("->");
-  const std::vector<std::string_view> parts = split(std::string_view(equation).substr(0, arrow), ',');
-  if (parts.size() != c.inputs.size()) return std::nullopt;
-  Equation parsed;
-  std::map<int, int> count;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const TensorType& tensor = c.inputs[i];
-    const std::optional<Labels> labels = labels_of(parts[i], tensor.sizes.size());
-    if (!labels) return std::nullopt;
-    for (std::size_t d = 0; d < labels->size(); ++d) {
-      SizeExpr& size = parsed.sizes.try_emplace((*labels)[d], 1).first->second;
-      size = size == SizeExpr(1) ? tensor.sizes[d] : tensor.sizes[d] == SizeExpr(1) ? size : max(size, tensor.sizes[d]);
-    }
-    for (const int label : std::set<int>(labels->begin(), labels->end())) ++count[label];
-    parsed.operands.push_back(*labels);
-  }
-  for (const auto& [label, times] : count) {
-    const bool named =
-        arrow != equation.npos && label > 0 && equation.find(static_cast<char>(label), arrow + 2) != equation.npos;
-    // Without an arrow the result has what stands once; what an ellipsis stands for is kept.
-    if (named || label < 0 || (arrow == equation.npos && times == 1)) parsed.output.insert(label);
-  }
-  return parsed;
-}
-
 }  // namespace
 
 std::optional<Operations> einsum(const CallShapes& c) {
-  const std::optional<Equation> equation = parse_equation(c);
-  if (!equation) return std::nullopt;
+  const Argument* text = c.node.args().size() > 0 ? &c.node.args()[0] : nullptr;
+  std::vector<std::size_t> ranks;
+  for (const TensorType& each : c.inputs) ranks.push_back(each.sizes.size());
+  const auto equation =
+      text && text->is_string() ? EinsumEquation::read(text->as_string(), ranks) : std::optional<EinsumEquation>();
+  if (!equation || ranks.empty()) return std::nullopt;
+  std::map<int, SizeExpr> sizes;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    for (std::size_t d = 0; d < ranks[i]; ++d) {
+      const SizeExpr& here = c.inputs[i].sizes[d];
+      SizeExpr& size = sizes.try_emplace(equation->operands[i][d], 1).first->second;
+      size = size == SizeExpr(1) ? here : here == SizeExpr(1) ? size : max(size, here);
+    }
+  }
   const auto volume = [&](const std::set<int>& labels) {
     SizeExpr product = 1;
-    for (const int label : labels) product = product * equation->sizes.at(label);
+    for (const int label : labels) product = product * sizes.at(label);
     return product;
   };
   Operations total;
@@ -103,7 +49,7 @@ std::optional<Operations> einsum(const CallShapes& c) {
     left.insert(equation->operands[i].begin(), equation->operands[i].end());
     total.macs = total.macs + volume(left);
     // What neither the result nor a later operand has is summed over.
-    std::set<int> needed = equation->output;
+    std::set<int> needed(equation->output.begin(), equation->output.end());
     for (std::size_t later = i + 1; later < equation->operands.size(); ++later)
       needed.insert(equation->operands[later].begin(), equation->operands[later].end());
     std::erase_if(left, [&](int label) { return !needed.count(label); });

@@ -58,7 +58,7 @@ void SizeCall::require_expands(const Sizes& x, const Sizes& to) {
   require(x.size() <= to.size(), "no more dimensions than it is expanded to");
   const std::size_t more = to.size() - x.size();
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (!is_certainly(x[i], 1)) {
+    if (x[i] != to[more + i] && !is_certainly(x[i], 1)) {
       const Answer one = answer({SizeRelation::equal, x[i], 1});
       if (one == Answer::no || x[i].is_integer()) {
         require_equal(x[i], to[more + i]);
@@ -72,14 +72,17 @@ void SizeCall::require_expands(const Sizes& x, const Sizes& to) {
 Sizes SizeCall::reshaped(const SizeExpr& numel, Sizes sizes) {
   SizeExpr rest = 1;
   std::optional<std::size_t> inferred;
+  const bool infers = std::ranges::find(sizes, SizeExpr(-1)) != sizes.end();
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == SizeExpr(-1)) {
       require(!inferred, "one size of -1");
       inferred = i;
       continue;
     }
-    if (!sizes[i].is_integer() && answer({SizeRelation::at_least, sizes[i], 0}) != Answer::yes)
-      give_up("a size may be -1");
+    if (!sizes[i].is_integer() && answer({SizeRelation::at_least, sizes[i], 0}) != Answer::yes) {
+      if (!infers) give_up("a size may be -1");
+      require_at_least(sizes[i], 0);  // only one may be -1
+    }
     require(!sizes[i].is_integer() || sizes[i].value() >= 0, "sizes of 0 and more");
     rest = rest * sizes[i];
   }

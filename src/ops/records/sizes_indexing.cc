@@ -11,13 +11,6 @@ void require_index(const TensorType& index) {
   if (index.dtype != DType::int64) SizeCall::give_up("an index that its kernel may refuse");
 }
 
-/// What data decide: how many places there are is found in the tensor itself.
-bool is_of_places(const SizeExpr& reads) {
-  bool found = false;
-  reads.for_each_symbol([&](const std::string& name) { found = found || SizeExpr::is_data_symbol(name); });
-  return found;
-}
-
 /// An index for each dimension, or none; a mask is one for each of its own, of as many places as its data say.
 std::vector<std::optional<Sizes>> read_indices(SizeCall& c) {
   const TensorType& self = c.self();
@@ -70,7 +63,8 @@ Sizes indexed(SizeCall& c) {
   for (std::size_t i = 0; i < self.sizes.size(); ++i) {
     if (count > 0 && together && i == first) put();
     if (!indices[i]) sizes.push_back(self.sizes[i]);
-    if (indices[i] && !is_of_places(reads)) c.require_places(self.sizes[i], reads);
+    // How many places data decide is found in the tensor itself.
+    if (indices[i] && !reads.is_of_data()) c.require_places(self.sizes[i], reads);
   }
   return sizes;
 }

@@ -125,8 +125,7 @@ void chunk(SizeCall& c) {
   if (chunks.is_integer() && c.is_certainly(size, 0)) {
     return give_parts(c, self, dim, Sizes(static_cast<std::size_t>(chunks.value()), 0));
   }
-  if (chunks.is_integer() && c.answer({SizeRelation::multiple, self.sizes[dim], chunks}) == Answer::yes &&
-      c.answer({SizeRelation::at_least, self.sizes[dim], 1}) == Answer::yes)
+  if (chunks.is_integer() && c.answer({SizeRelation::multiple, self.sizes[dim], chunks}) == Answer::yes)
     return give_parts(c, self, dim, Sizes(static_cast<std::size_t>(chunks.value()), size));
   give_equal_parts(c, self, dim, size);
 }

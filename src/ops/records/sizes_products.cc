@@ -1,6 +1,8 @@
 // Products of matrices and vectors.
 #include <algorithm>
+#include <map>
 
+#include <fxgraph/ops/records/einsum_equation.h>
 #include <fxgraph/ops/records/size_rows.h>
 
 namespace fx::internal {
@@ -158,6 +160,45 @@ void attention(SizeCall& c) {
   c.give(std::move(sizes), common_type({&query, &key, &value}));
 }
 
+/// Which operands go together, two at a time.
+void require_path(const SizeCall& c, std::size_t operands) {
+  const std::vector<std::int64_t> path = c.literals("path");
+  c.require(path.size() == (operands == 1 ? 1 : 2 * (operands - 1)), "a pair of operands for each product");
+  for (std::size_t i = 0; i + 1 < path.size(); i += 2) {
+    const auto left = static_cast<std::int64_t>(operands - i / 2);
+    const auto [a, b] = std::minmax(path[i], path[i + 1]);
+    c.require(a >= 0 && b < left && a != b, "operands that are there");
+  }
+}
+
+// (equation, tensors, path)
+void einsum(SizeCall& c) {
+  const std::string equation = c.text("equation");
+  const std::vector<const TensorType*> tensors = c.tensors("tensors");
+  c.require(!tensors.empty(), "at least one tensor");
+  std::vector<std::size_t> ranks;
+  for (const TensorType* each : tensors) ranks.push_back(each->sizes.size());
+  const std::optional<EinsumEquation> read = EinsumEquation::read(equation, ranks);
+  c.require(read.has_value(), "an equation of these tensors");
+  if (c.given("path")) require_path(c, tensors.size());
+  const DType dtype = SizeCall::float_type(*tensors[0]);
+  std::map<int, Sizes> labelled;  // of each operand one
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i]->dtype != dtype) SizeCall::give_up("types that its kernel may refuse");
+    std::map<int, SizeExpr> own;
+    for (std::size_t dim = 0; dim < ranks[i]; ++dim) {
+      const auto [first, is_new] = own.emplace(read->operands[i][dim], tensors[i]->sizes[dim]);
+      if (is_new) labelled[first->first].push_back(first->second);
+      if (!is_new) c.require_equal(first->second, tensors[i]->sizes[dim]);  // a diagonal
+    }
+  }
+  std::map<int, SizeExpr> sizes;
+  for (const auto& [label, all] : labelled) sizes.emplace(label, c.broadcast(all));
+  Sizes output;
+  for (const int label : read->output) output.push_back(sizes.at(label));
+  c.give(AbstractValue(TensorType{dtype, std::move(output), std::nullopt}));  // it may be a view
+}
+
 // (x1, x2, p, …)
 void distances(SizeCall& c) {
   const TensorType &a = c.tensor("x1"), &b = c.tensor("x2");
@@ -308,6 +349,7 @@ constexpr OperatorRecord kRows[] = {
     {"outer", outer, gives_contiguous},
     {"ger", outer},
     {"scaled_dot_product_attention", attention, is_composite, cost::attention},
+    {"einsum", einsum, is_composite, cost::einsum},
     {"cdist", distances, is_composite},
     {"pdist", pairs},
     {"bilinear", bilinear},
