@@ -33,9 +33,9 @@ const std::vector<Pattern>& patterns_of(const std::vector<std::string>& names) {
   return at->second;
 }
 
-HostileRun::HostileRun(std::uint64_t usual)
-    : programs_(environment_number("FXGRAPH_HOSTILE_PROGRAMS", by_night(usual))),
-      first_(environment_number("FXGRAPH_HOSTILE_SEED", 1)) {}
+HostileRun::HostileRun(std::uint64_t usual, const std::string& prefix)
+    : programs_(environment_number((prefix + "_PROGRAMS").c_str(), by_night(usual))),
+      first_(environment_number((prefix + "_SEED").c_str(), 1)) {}
 
 void HostileRun::run(const std::function<Trial(std::uint64_t seed)>& make) {
   const bool trace = std::getenv("FXGRAPH_HOSTILE_TRACE") != nullptr;

@@ -35,8 +35,8 @@ const std::vector<Pattern>& patterns_of(const std::vector<std::string>& names);
 
 class HostileRun {
  public:
-  /// `usual` programs, by day a tenth, unless the environment says otherwise.
-  explicit HostileRun(std::uint64_t usual);
+  /// `usual` programs, by day a tenth, unless the environment says otherwise: PREFIX_PROGRAMS, PREFIX_SEED.
+  explicit HostileRun(std::uint64_t usual, const std::string& prefix = "FXGRAPH_HOSTILE");
 
   /// Tries `make(seed)` for all seeds. Prints how many there were, and how many the rewrite changed.
   void run(const std::function<Trial(std::uint64_t seed)>& make);

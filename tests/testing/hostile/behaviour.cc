@@ -4,79 +4,14 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <map>
 
 #include <fxgraph/module/interpreter.h>
-#include <fxgraph/run/value.h>
+#include <fxgraph/testing/hostile/subject.h>
+#include <fxgraph/text/print.h>
 
 namespace fx::hostile {
 
 namespace {
-
-constexpr std::size_t kFresh = ~std::size_t{0};
-
-const void* storage_of(const at::Tensor& tensor) {
-  // Of a tensor without elements nobody can tell.
-  return tensor.defined() && tensor.has_storage() && tensor.numel() > 0 ? tensor.storage().unsafeGetStorageImpl()
-                                                                        : nullptr;
-}
-
-/// The tensors of a result, and what stands around them as a text.
-void take_apart(const c10::IValue& value, Tensors& tensors, std::string& structure) {
-  if (value.isTensor()) {
-    structure += "t";
-    tensors.push_back(value.toTensor());
-  } else if (value.isTuple() || value.isList()) {
-    structure += "(";
-    if (value.isTuple()) {
-      for (const c10::IValue& element : value.toTupleRef().elements()) take_apart(element, tensors, structure);
-    } else {
-      for (const c10::IValue& element : value.toListRef()) take_apart(element, tensors, structure);
-    }
-    structure += ")";
-  } else if (value.isGenericDict()) {
-    structure += "{";
-    for (const auto& entry : value.toGenericDict()) {
-      take_apart(entry.key(), tensors, structure);
-      take_apart(entry.value(), tensors, structure);
-    }
-    structure += "}";
-  } else if (value.isDouble()) {
-    structure += "f";
-    tensors.push_back(at::scalar_tensor(value.toDouble(), at::kDouble));
-  } else if (value.isInt()) {
-    structure += "i" + std::to_string(value.toInt());
-  } else if (value.isBool()) {
-    structure += value.toBool() ? "T" : "F";
-  } else if (value.isString()) {
-    structure += value.toStringRef();
-  } else {
-    structure += value.tagKind();
-  }
-}
-
-std::optional<std::string> tensors_differ(const at::Tensor& a, const at::Tensor& b, const Tolerance& tolerance) {
-  if (a.defined() != b.defined()) return "one is None";
-  if (!a.defined()) return {};
-  if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) return "other type or sizes";
-  const std::vector<double> x = elements_of(a), y = elements_of(b);
-  double scale = tolerance.least_scale, worst = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (std::isnan(x[i]) && std::isnan(y[i])) continue;
-    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) {
-      if (x[i] != y[i])
-        return std::isinf(x[i]) || std::isinf(y[i]) ? "other numbers that are not finite"
-                                                    : "other numbers that are not finite: NaN";
-      continue;
-    }
-    scale = std::max(scale, std::abs(x[i]));
-    worst = std::max(worst, std::abs(x[i] - y[i]));
-  }
-  if (worst > tolerance.relative * scale) return "other numbers";
-  return {};
-}
 
 /// By how much numbers are moved.
 struct Shaking {
@@ -135,89 +70,13 @@ class NumberWatch : public Interpreter {
   bool met_ = false;
 };
 
-/// One of the two modules, with all that it did so far.
-class Subject {
- public:
-  explicit Subject(GraphModule& module, std::optional<Shaking> shaking = {}) : module_(module), shaking_(shaking) {
-    for (auto& [path, tensor] : state_of(module)) state_.push_back({path, tensor, copy_of(tensor)});
-  }
-
-  struct State {
-    std::string path;
-    at::Tensor tensor;
-    at::Tensor initial;
-  };
-  struct Call {
-    std::string error;
-    Tensors results, inputs;
-    std::string structure;
-    std::vector<std::size_t> shares;  // for each result, the first of inputs and results with the same storage
-    std::vector<bool> shares_state;
-  };
-
-  /// Puts the state back to what it was at first.
-  void reset() {
-    for (State& state : state_) {
-      if (state.tensor.storage().nbytes() != state.initial.storage().nbytes()) continue;
-      if (state.initial.storage().nbytes() > 0)
-        std::memcpy(state.tensor.storage().data_ptr().get(), state.initial.storage().data(),
-                    state.initial.storage().nbytes());
-      state.tensor.unsafeGetTensorImpl()->set_storage_offset(state.initial.storage_offset());
-      state.tensor.unsafeGetTensorImpl()->set_sizes_and_strides(state.initial.sizes(), state.initial.strides());
-      if (!state.tensor.is_inference()) state.tensor.unsafeGetTensorImpl()->bump_version();
-    }
-  }
-
-  Call call(const Tensors& inputs, std::uint64_t seed) {
-    Call done;
-    std::vector<c10::IValue> values;
-    for (const at::Tensor& input : inputs) values.emplace_back(done.inputs.emplace_back(copy_of(input)));
-    at::manual_seed(seed);
-    try {
-      const c10::IValue made =
-          shaking_ ? Shaken(module_, *shaking_).run(std::move(values)) : module_.run(std::move(values));
-      take_apart(made, done.results, done.structure);
-    } catch (const std::exception& error) {
-      done.error = first_line(error);
-      return done;
-    }
-    note_sharing(done);
-    return done;
-  }
-
-  const std::vector<State>& state() const { return state_; }
-  const State* find(const std::string& path) const {
-    for (const State& state : state_) {
-      if (state.path == path) return &state;
-    }
-    return nullptr;
-  }
-
- private:
-  void note_sharing(Call& done) const {
-    std::map<const void*, std::size_t> first;
-    for (std::size_t i = 0; i < done.inputs.size(); ++i) first.emplace(storage_of(done.inputs[i]), i);
-    for (std::size_t i = 0; i < done.results.size(); ++i) {
-      const void* storage = storage_of(done.results[i]);
-      done.shares.push_back(storage ? first.emplace(storage, done.inputs.size() + i).first->second : kFresh);
-      bool with_state = false;
-      for (const State& state : state_) with_state |= storage && storage_of(state.tensor) == storage;
-      done.shares_state.push_back(with_state);
-    }
-  }
-
-  GraphModule& module_;
-  std::optional<Shaking> shaking_;
-  std::vector<State> state_;
-};
-
 std::string ordinal(const char* what, std::size_t i) { return std::string(what) + " " + std::to_string(i); }
 
 /// Compares two subjects call by call.
 class Comparison {
  public:
-  Comparison(GraphModule& before, GraphModule& after, const Tolerance& tolerance)
-      : before_(before), after_(after), tolerance_(tolerance) {}
+  Comparison(Callable before, Callable after, const Tolerance& tolerance)
+      : before_(std::move(before)), after_(std::move(after)), tolerance_(tolerance) {}
 
   std::optional<std::string> run(const std::vector<Tensors>& inputs) {
     for (std::size_t set = 0; set < inputs.size() && !found_; ++set) {
@@ -326,17 +185,26 @@ Tolerance tolerance_of(at::ScalarType narrowest) {
   }
 }
 
-std::optional<std::string> difference(GraphModule& before, GraphModule& after, const std::vector<Tensors>& inputs,
+Callable callable(GraphModule& module) {
+  return {[&module](std::vector<c10::IValue> inputs) { return module.run(std::move(inputs)); }, state_of(module),
+          print_graph(module.graph())};
+}
+
+std::optional<std::string> difference(const Callable& before, const Callable& after, const std::vector<Tensors>& inputs,
                                       const Tolerance& tolerance) {
   const at::NoGradGuard no_grad;
   return Comparison(before, after, tolerance).run(inputs);
+}
+std::optional<std::string> difference(GraphModule& before, GraphModule& after, const std::vector<Tensors>& inputs,
+                                      const Tolerance& tolerance) {
+  return difference(callable(before), callable(after), inputs, tolerance);
 }
 
 bool runs(const HostileProgram& program) {
   const at::NoGradGuard no_grad;
   try {
     const auto module = program.build();
-    return Subject(*module).call(program.inputs[0], 0).error.empty();
+    return Subject(callable(*module)).call(program.inputs[0], 0).error.empty();
   } catch (const std::exception&) {
     return false;
   }
@@ -376,7 +244,13 @@ bool is_ill_conditioned(const HostileProgram& program, const Tolerance& toleranc
     // The inputs themselves differ by less than this.
     Tolerance half{tolerance.relative / 2, tolerance.least_scale};
     const at::NoGradGuard no_grad;
-    Subject before(*a), after(*b, inside ? std::optional(Shaking{random, step_inside}) : std::nullopt);
+    Callable shaken = callable(*b);
+    if (inside) {
+      shaken.run = [&](std::vector<c10::IValue> values) {
+        return Shaken(*b, {random, step_inside}).run(std::move(values));
+      };
+    }
+    Subject before(callable(*a)), after(std::move(shaken));
     for (std::size_t set = 0; set < program.inputs.size(); ++set) {
       const Subject::Call x = before.call(program.inputs[set], set), y = after.call(moved.inputs[set], set);
       if (inside && !y.error.empty()) return false;  // it is not the numbers that it minds

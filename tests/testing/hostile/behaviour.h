@@ -3,8 +3,11 @@
 // Internal to this library and the tests.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fxgraph/testing/hostile/hostile_program.h>
 
@@ -15,6 +18,15 @@ struct Tolerance {
   double least_scale = 1.0;  ///< magnitudes below count as this
 };
 
+/// Whatever can be called, with the tensors that it keeps from call to call, by path.
+struct Callable {
+  std::function<c10::IValue(std::vector<c10::IValue> inputs)> run;
+  std::vector<std::pair<std::string, at::Tensor>> state;
+  std::string text{};  ///< to be shown where it does otherwise
+};
+/// Of a module that outlives it.
+Callable callable(GraphModule& module);
+
 /// How far apart the roundings of two orders of summation may be in this type.
 Tolerance tolerance_of(at::ScalarType narrowest);
 
@@ -22,8 +34,12 @@ Tolerance tolerance_of(at::ScalarType narrowest);
 /// being that of the second, random numbers drawn alike. Between them the caller writes to all results and inputs.
 /// Returns in words what the second does that the first does not; nothing when they do the same, or when the first
 /// fails. Changes both.
+/// @{
+std::optional<std::string> difference(const Callable& before, const Callable& after, const std::vector<Tensors>& inputs,
+                                      const Tolerance& tolerance);
 std::optional<std::string> difference(GraphModule& before, GraphModule& after, const std::vector<Tensors>& inputs,
                                       const Tolerance& tolerance);
+/// @}
 
 /// True when the first program runs on its inputs.
 bool runs(const HostileProgram& program);

@@ -130,6 +130,8 @@ Argument Calls::draw_index(bool in_tuple) {
       Node* node = pick();
       if (tensor_of(*node).scalar_type() != at::kBool && tensor_of(*node).scalar_type() != at::kLong)
         return Argument(0);
+      // Saved forms have aten::index alone, which takes no mask without dimensions.
+      if (options_.odd_percent > 0 && tensor_of(*node).dim() == 0) return Argument(0);
       return Argument(node);
     }
     case 7: return Argument::ellipsis();

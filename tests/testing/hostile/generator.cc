@@ -30,6 +30,9 @@ class Generator : Calls {
     choose_theme();
     for (std::size_t i = 1 + random_.below(3); i > 0; --i) input(draw_form());
     if (random_.chance(6)) input_with_default();
+    if (is_odd()) try_call([&] { read_otherwise(); });
+    if (is_odd()) try_call([&] { read_otherwise(); });
+    if (is_odd()) leave_unread();
     const std::size_t steps = 2 + random_.below(options_.most_steps - 1);
     for (std::size_t i = 0; i < steps; ++i) try_step();
     finish();

@@ -13,6 +13,9 @@
 // complex ones among them, empty ones, numbers, strides of every kind, in the middle of their storage, NaN and
 // infinities; inputs of other sizes than those that an optimizer was told.
 //
+// And on request what a saved form may forget (odd_percent): names that mean something where programs are written,
+// weights that read the memory of others as other types, conjugated, negated, turned, expanded, and what nothing reads.
+//
 // Not among it: two inputs that share storage (callers promise that they do not); set_ and resize_, which show memory
 // that nobody has written; loops (while_loop, scan); string formatting; sparse, quantized and named tensors; gradients;
 // devices but the CPU; more than some dozens of calls.
@@ -40,6 +43,10 @@ struct DrawOptions {
   bool rare = true;  ///< rarer operators too; of some (median, mode) the results depend on how a tensor lies in memory
   std::size_t input_sets = 2;
   unsigned other_sizes_percent = 0;  ///< of the programs get one more set of inputs, of other sizes
+  /// What a saved form may forget or misread: of the names of inputs and weights this many are words of the languages
+  /// that programs are written in; as many programs have weights that read the memory of others otherwise, and what
+  /// nothing reads.
+  unsigned odd_percent = 0;
 };
 
 /// Throws only what is a bug.

@@ -36,7 +36,35 @@ void add_tensor(torch::nn::Module& root, const Weight& weight, const at::Tensor&
   }
 }
 
+const char* reading_text(Reading reading) {
+  constexpr const char* kTexts[] = {"",
+                                    ".select(0, 0)",
+                                    ".t()",
+                                    ".unsqueeze(0).expand({2, -1, -1})",
+                                    ".conj()",
+                                    ".conj().imag",
+                                    "._neg_view()",
+                                    ".real",
+                                    ".view(torch.int8)"};
+  return kTexts[static_cast<std::size_t>(reading)];
+}
+
 }  // namespace
+
+at::Tensor read_as(Reading reading, const at::Tensor& tensor) {
+  switch (reading) {
+    case Reading::itself: return tensor;
+    case Reading::row: return tensor.select(0, 0);
+    case Reading::transposed: return tensor.t();
+    case Reading::expanded: return tensor.unsqueeze(0).expand({2, -1, -1});
+    case Reading::conjugate: return tensor.conj();
+    case Reading::imaginary: return at::imag(tensor.conj());
+    case Reading::negative: return tensor._neg_view();
+    case Reading::real: return at::real(tensor);
+    case Reading::bytes: return tensor.view(at::kChar);
+  }
+  return tensor;
+}
 
 std::shared_ptr<GraphModule> HostileProgram::build() const {
   AnyModule root;
@@ -44,7 +72,7 @@ std::shared_ptr<GraphModule> HostileProgram::build() const {
   std::map<std::string, std::shared_ptr<torch::nn::Module>> modules;
   for (const Weight& weight : weights) {
     at::Tensor tensor = weight.same_as.empty() ? copy_of(weight.value) : tensors.at(weight.same_as);
-    if (weight.row_of) tensor = tensor.select(0, 0);
+    tensor = read_as(weight.reading, tensor);
     tensors[weight.path] = tensor;
     add_tensor(root, weight, tensor);
   }
@@ -55,7 +83,13 @@ std::shared_ptr<GraphModule> HostileProgram::build() const {
     std::string name = submodule.path;
     holder_of(root, name).register_module(name, module);
   }
-  return std::make_shared<GraphModule>(root, graph.clone());
+  auto made = std::make_shared<GraphModule>(root, graph.clone());
+  for (const Weight& weight : weights) {  // what no node names is there all the same
+    if (made->find_attribute(weight.path).defined()) continue;
+    weight.parameter ? made->set_parameter(weight.path, tensors.at(weight.path))
+                     : made->set_buffer(weight.path, tensors.at(weight.path));
+  }
+  return made;
 }
 
 HostileProgram HostileProgram::clone() const {
@@ -91,8 +125,7 @@ std::string HostileProgram::str() const {
   }
   for (const Weight& weight : weights) {
     out << "  " << weight.path << (weight.parameter ? " (parameter)" : "") << " = "
-        << (weight.same_as.empty() ? describe(weight.value) : (weight.row_of ? "row 0 of " : "") + weight.same_as)
-        << "\n";
+        << (weight.same_as.empty() ? describe(weight.value) : weight.same_as) << reading_text(weight.reading) << "\n";
   }
   for (const Submodule& submodule : submodules) {
     out << "  " << submodule.path << " = ";

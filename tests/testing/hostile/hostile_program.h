@@ -4,6 +4,7 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,13 +15,19 @@
 
 namespace fx::hostile {
 
-/// A tensor under a name. `same_as` names an earlier one that it is, tied, or a view of which it is.
+/// How one tensor reads the memory of another.
+enum class Reading : std::uint8_t { itself, row, transposed, expanded, conjugate, imaginary, negative, real, bytes };
+
+/// Throws where the tensor cannot be read so.
+at::Tensor read_as(Reading reading, const at::Tensor& tensor);
+
+/// A tensor under a name. `same_as` names an earlier one whose memory it is, tied or read otherwise.
 struct Weight {
   std::string path;
   at::Tensor value;
   bool parameter = false;
   std::string same_as{};
-  bool row_of = false;  ///< the first row of `same_as`, not all of it
+  Reading reading = Reading::itself;  ///< of `same_as`, or of the value
 };
 
 /// A module under a name; `same_as` names an earlier path of the same module.

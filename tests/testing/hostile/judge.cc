@@ -32,7 +32,9 @@ bool is_rounding_within(const HostileProgram& program, const Rewrite& rewrite, c
   if (program.narrowest == at::kDouble) return false;
   const auto agrees = [&](const HostileProgram& subject, const Tolerance& allowed) {
     const auto before = subject.build(), after = subject.build();
-    return rewrite(*after, subject).changed && !difference(*before, *after, subject.inputs, allowed);
+    const Rewritten done = rewrite(*after, subject);
+    return done.changed &&
+           !difference(callable(*before), done.instead.value_or(callable(*after)), subject.inputs, allowed);
   };
   return (is_of_nan || agrees(program, {0.2, tolerance.least_scale})) &&
          agrees(on_doubles(program), {1e-6, tolerance.least_scale});
@@ -182,8 +184,10 @@ Verdict judge(const HostileProgram& program, const Rewrite& rewrite) {
   }
   if (!done.changed) return verdict;
   const auto before = program.build();
-  const Tolerance tolerance = tolerance_of(done.rounds ? at::kBFloat16 : program.narrowest);
-  const std::optional<std::string> wrong = difference(*before, *after, program.inputs, tolerance);
+  const Tolerance tolerance =
+      done.is_exact ? Tolerance() : tolerance_of(done.rounds ? at::kBFloat16 : program.narrowest);
+  const Callable does = done.instead.value_or(callable(*after));
+  const std::optional<std::string> wrong = difference(callable(*before), does, program.inputs, tolerance);
   verdict.ran = verdict.changed = true;
   if (!wrong) return verdict;
   const auto is_of = [&](std::string_view kind) { return wrong->find(kind) != std::string::npos; };
@@ -191,11 +195,11 @@ Verdict judge(const HostileProgram& program, const Rewrite& rewrite) {
     if (program.numbers == Numbers::tame) return verdict;
     return judge(program.with_tame_numbers(), rewrite);
   }
-  if (is_of("other numbers") &&
+  if (!done.is_exact && is_of("other numbers") &&
       (is_ill_conditioned(program, tolerance) || is_rounding_within(program, rewrite, tolerance, is_of("NaN"))))
     return verdict;
   verdict.wrong = *wrong;
-  verdict.after = print_graph(after->graph());
+  verdict.after = does.text;
   return verdict;
 }
 

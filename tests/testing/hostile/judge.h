@@ -15,6 +15,9 @@ struct Rewritten {
   bool changed = false;
   bool needs_finite = false;  ///< it promises nothing for NaN and infinities
   bool rounds = false;        ///< to bfloat16, on the way
+  bool is_exact = false;      ///< computes with the same kernels: nothing may differ
+  /// What does the work from now on; without it the module itself.
+  std::optional<Callable> instead{};
 };
 /// Rewrites the module; the program that it was made from tells of its inputs.
 using Rewrite = std::function<Rewritten(GraphModule& module, const HostileProgram& program)>;

@@ -105,6 +105,8 @@ at::Tensor copy_of(const at::Tensor& tensor) {
   if (bytes > 0) std::memcpy(copy.data_ptr(), tensor.storage().data(), bytes);
   copy.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides());
   copy.unsafeGetTensorImpl()->set_storage_offset(tensor.storage_offset());
+  copy._set_conj(tensor.is_conj());
+  copy._set_neg(tensor.is_neg());
   return copy;
 }
 
@@ -133,6 +135,12 @@ at::Tensor tamed(const at::Tensor& tensor) {
 }
 
 void fill(const at::Tensor& tensor, double number) {
+  if (tensor.defined() && tensor.is_neg()) return fill(tensor._neg_view(), -number);
+  if (tensor.defined() && tensor.is_complex()) {
+    const at::Tensor parts = at::view_as_real(tensor.is_conj() ? tensor.conj() : tensor);
+    fill(parts.select(-1, 0), number);
+    return fill(parts.select(-1, 1), tensor.is_conj() ? -number : number);
+  }
   visit_numbers(tensor,
                 [&](auto& element) { element = static_cast<std::remove_reference_t<decltype(element)>>(number); });
   if (tensor.defined() && !tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();  // as fill_ does

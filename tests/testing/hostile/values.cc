@@ -81,6 +81,9 @@ Node& Values::keep(Node& node, const c10::IValue& value) {
 
 Node& Values::input(const TensorForm& form) {
   constexpr std::array kNames = {"x", "y", "z", "input", "add"};
+  constexpr std::array kOddNames = {"inf",   "nan",     "torch", "self",  "class", "None",  "1",      "forward",
+                                    "float", "getattr", "tuple", "print", "True",  "input", "Tensor", "device"};
+  const std::string name = is_odd() ? random_.pick(kOddNames) : random_.pick(kNames);
   Node* before = nullptr;
   for (Node& node : program_.graph.nodes()) {
     if (!node.is(Op::placeholder) || !node.args().empty()) {  // those with defaults come last
@@ -90,9 +93,9 @@ Node& Values::input(const TensorForm& form) {
   }
   note_type(form.type);
   const auto place = [&]() -> Node& {
-    if (!before) return program_.graph.placeholder(random_.pick(kNames));
+    if (!before) return program_.graph.placeholder(name);
     const auto scope = program_.graph.inserting_before(*before);
-    return program_.graph.placeholder(random_.pick(kNames));
+    return program_.graph.placeholder(name);
   };
   Node& node = place();
   program_.inputs.resize(options_.input_sets);
@@ -144,8 +147,12 @@ Node* Values::number_that_is(std::int64_t value) {
 }
 
 Node& Values::weight(const TensorForm& form) {
-  const std::string name = "w" + std::to_string(program_.weights.size());
-  Weight made{(random_.chance(12) ? "deep.er." : random_.chance(12) ? "deep." : "") + name, {}, random_.chance(50)};
+  Weight made{(random_.chance(12)   ? "deep.er."
+               : random_.chance(12) ? "deep."
+                                    : "") +
+                  weight_name(),
+              {},
+              random_.chance(50)};
   at::Tensor tensor;
   for (const Weight& other : program_.weights) {
     if (tensor.defined() || !random_.chance(12)) continue;
@@ -154,7 +161,7 @@ Node& Values::weight(const TensorForm& form) {
     const bool row = whole.dim() > 0 && whole.size(0) > 0 && whole.sizes().slice(1) == at::IntArrayRef(form.sizes);
     if (!same && !row) continue;
     made.same_as = other.path;
-    made.row_of = !same;
+    made.reading = same ? Reading::itself : Reading::row;
     made.parameter = other.parameter;
     tensor = same ? whole : whole.select(0, 0);
   }
@@ -163,9 +170,58 @@ Node& Values::weight(const TensorForm& form) {
     if (!made.value.is_floating_point()) made.parameter = false;
     tensor = copy_of(made.value);
   }
+  return keep_weight(std::move(made), tensor);
+}
+
+Node& Values::keep_weight(Weight made, const at::Tensor& tensor) {
   program_.weights.push_back(made);
   weights_.push_back(tensor);
   return keep(program_.graph.get_attr(made.path), tensor);
+}
+
+// Names that mean something where the program is written.
+std::string Values::weight_name() {
+  const std::string number = std::to_string(program_.weights.size());
+  if (!is_odd()) return "w" + number;
+  constexpr std::array kNames = {"class", "self",   "training", "forward",     "None",  "inf",   "torch", "weight",
+                                 "x",     "lambda", "state-",   "__dict__",    "_neg_", "a b",   "T",     "float",
+                                 "nan",   "print",  "1",        "__getattr__", "True",  "Tensor"};
+  const std::string name = random_.chance(15) ? "_tensor_constant" + number : random_.pick(kNames);
+  const bool is_known =
+      std::ranges::any_of(program_.weights, [&](const Weight& weight) { return weight.path.ends_with(name); });
+  return is_known ? name + number : name;
+}
+
+void Values::read_otherwise() {
+  constexpr std::array kReadings = {Reading::row,       Reading::transposed, Reading::expanded, Reading::conjugate,
+                                    Reading::imaginary, Reading::negative,   Reading::real,     Reading::bytes};
+  Weight made{weight_name(), {}, false, {}, random_.pick(kReadings)};
+  const bool is_complex = made.reading == Reading::conjugate || made.reading == Reading::imaginary ||
+                          (made.reading == Reading::real && random_.chance(90));
+  at::Tensor whole;
+  for (std::size_t i = 0; i < weights_.size() && random_.chance(80); ++i) {
+    if (weights_[i].is_complex() != is_complex || weights_[i].dim() != 2) continue;
+    made.same_as = program_.weights[i].path;
+    whole = weights_[i];
+  }
+  if (!whole.defined()) {
+    const TensorForm form{std::vector<std::int64_t>(2, n_), is_complex ? at::kComplexFloat : type_};
+    made.value = draw_tensor(random_, form, program_.numbers);
+    whole = copy_of(made.value);
+  }
+  // What LibTorch cannot negate, and what it does not take for memory of two tensors because nothing lies in it.
+  const bool has_bit = made.reading == Reading::negative || made.reading == Reading::conjugate;
+  if (has_bit && (whole.scalar_type() == at::kBool || whole.numel() == 0)) throw NoSuchCall();
+  const at::Tensor tensor = read_as(made.reading, whole);
+  made.parameter = tensor.is_floating_point() && random_.chance(40);
+  keep_weight(std::move(made), tensor);
+}
+
+void Values::leave_unread() {
+  for (Node* node : {&weight(draw_form()), &input(draw_form())}) {
+    std::erase(pool_, node);
+    if (node->is(Op::get_attr)) program_.graph.erase_node(*node);
+  }
 }
 
 Node* Values::pick() {

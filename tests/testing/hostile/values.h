@@ -36,6 +36,10 @@ class Values {
   Node* number_that_is(std::int64_t value);
   /// A weight of its own, one under a second name, or a row of another.
   Node& weight(const TensorForm& form);
+  /// One more that reads the memory of a weight otherwise; throws where that cannot be.
+  void read_otherwise();
+  /// A weight and an input that nothing reads.
+  void leave_unread();
   /// A value that is there: mostly a late one.
   Node* pick();
   /// Another get_attr of a weight.
@@ -45,6 +49,11 @@ class Values {
   Node* value_for(const SchemaArgument& parameter, const at::Tensor& first);
   const c10::IValue& value_of(const Node& node) const { return values_[node.id()]; }
   at::Tensor tensor_of(const Node& node) const { return value_of(node).toTensor(); }
+
+  Node& keep_weight(Weight made, const at::Tensor& tensor);
+  std::string weight_name();
+  /// Whether what is drawn is to be one of those things that a saved form may forget.
+  bool is_odd() { return options_.odd_percent > 0 && random_.chance(options_.odd_percent); }
 
   const DrawOptions& options_;
   Random random_;
