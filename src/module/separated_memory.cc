@@ -18,16 +18,28 @@ bool is_read_in_one_way(const std::vector<HeldTensor>& group) {
   });
 }
 
+bool is_written_or_returned(const Node& attribute, const Effects& effects) {
+  for (const Effects::Set set : effects.sets(attribute)) {
+    if (!effects.writers(set).empty()) return true;
+    for (const Node* value : effects.members(set)) {
+      for (const Node& user : value->users()) {
+        if (user.is(Op::output)) return true;
+      }
+    }
+  }
+  return false;
+}
+
 std::vector<at::Tensor> separated(const std::vector<HeldTensor>& group, const std::string& form) {
   std::string names;
   for (const HeldTensor& held : group) names += (names.empty() ? "'" : ", '") + held.path + "'";
   std::vector<at::Tensor> alone;
   for (const HeldTensor& held : group) {
-    const bool is_told = held.is_written || held.tensor.requires_grad();
+    const bool is_told = held.is_seen || held.tensor.requires_grad();
     if (is_told && group.size() > 1) {
       throw Error(ErrorKind::unsupported, "the tensors " + names +
                                               " share memory and read it as different types, which " + form +
-                                              " has no words for where one of them is written or trained");
+                                              " has no words for where one of them is written, returned or trained");
     }
     at::Tensor own = held.tensor.detach().resolve_conj().resolve_neg();
     if (own.is_alias_of(held.tensor)) own = own.clone();
@@ -57,9 +69,8 @@ std::unordered_map<const at::TensorImpl*, at::Tensor> separated_tensors(const Gr
   const Effects effects(module);
   for (std::vector<HeldTensor>& group : groups) {
     for (HeldTensor& held : group) {
-      for (const Node* node : module.graph().find_nodes(Op::get_attr, Symbol(held.path))) {
-        for (const Effects::Set set : effects.sets(*node)) held.is_written |= !effects.writers(set).empty();
-      }
+      for (const Node* node : module.graph().find_nodes(Op::get_attr, Symbol(held.path)))
+        held.is_seen |= is_written_or_returned(*node, effects);
     }
     const std::vector<at::Tensor> alone = separated(group, form);
     for (std::size_t i = 0; i < group.size(); ++i) result.emplace(group[i].tensor.unsafeGetTensorImpl(), alone[i]);

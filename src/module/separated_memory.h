@@ -9,16 +9,20 @@
 #include <unordered_map>
 #include <vector>
 
+#include <fxgraph/analysis/effects.h>
 #include <fxgraph/module/graph_module.h>
 
 namespace fx::internal {
 
-/// A tensor of a program, and whether the program writes it.
+/// A tensor of a program.
 struct HeldTensor {
   std::string path;
   at::Tensor tensor;
-  bool is_written = false;
+  bool is_seen = false;  ///< is_written_or_returned()
 };
+
+/// Whether the program writes what `attribute`, a get_attr, reads, or hands it to callers, who may.
+bool is_written_or_returned(const Node& attribute, const Effects& effects);
 
 /// Whether one reading of their memory is enough for all of `group`, which share it.
 bool is_read_in_one_way(const std::vector<HeldTensor>& group);

@@ -46,6 +46,12 @@ bool is_constant_result(const Node& node) {
   return true;
 }
 
+const Node& memory_of(const Node& node) {
+  const Node* at = &node;
+  while (effects_of(*at).may_alias && !at->all_input_nodes().empty()) at = at->all_input_nodes()[0];
+  return *at;
+}
+
 jit::Value* made_anew(jit::Graph& graph, jit::Value* value) {
   return write_over(
       graph, jit::emitBuiltinCall(no_source(), graph, c10::aten::empty_like, {jit::NamedValue(value)}, {}), value);

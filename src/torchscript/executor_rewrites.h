@@ -12,6 +12,9 @@ namespace fx::internal {
 /// what it is computed of.
 bool is_constant_result(const Node& node);
 
+/// The call that makes the memory which such a value lies in: views and writes lead back to it.
+const Node& memory_of(const Node& node);
+
 /// The same tensor in memory of its own, in each call.
 torch::jit::Value* made_anew(torch::jit::Graph& graph, torch::jit::Value* value);
 

@@ -12,6 +12,7 @@
 #include <fxgraph/ir/definition_order.h>
 #include <fxgraph/module/history.h>
 #include <fxgraph/module/inline_bodies.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/module/separated_memory.h>
 #include <fxgraph/module/written_mode.h>
 #include <fxgraph/nn/module_tree.h>
@@ -125,12 +126,10 @@ class Exporter {
       const auto* script = dynamic_cast<const LeafModule*>(leaf.get());
       return script && !script->body() && script->script() ? script->script_method() : "forward";
     };
-    if (&from == &module_ && cut_.size > 0) {
-      add_method(made, graph, internal::build_method(graph, made.type(), method_of), internal::kMicroBatchMethod);
-      internal::add_forward_in_micro_batches(made, cut_);
-    } else {
-      add_method(made, graph, method_of);
-    }
+    const bool is_cut = &from == &module_ && cut_.size > 0;
+    add_method(made, graph, internal::build_method(graph, made.type(), method_of, module_info(from)),
+               is_cut ? internal::kMicroBatchMethod : "forward");
+    if (is_cut) internal::add_forward_in_micro_batches(made, cut_);
     return made;
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <map>
 #include <unordered_set>
 
 #include <fxgraph/contract/contract.h>
@@ -65,15 +66,24 @@ torch::jit::Module read_module(const std::string& path) {
   }
 }
 
-// Parameters and buffers that the program does not read are the file's all the same.
+// Parameters and buffers that the program does not read are the file's all the same, under all of their names; a module
+// that has several has one here.
 void keep_unread(GraphModule& made, const torch::jit::Module& source) {
-  std::unordered_set<const void*> kept;  // by whatever name
+  std::map<const void*, std::vector<std::string>> modules;  // by object: its names
+  std::unordered_set<std::string> shared;
+  for (const auto& item : source.named_modules()) {
+    std::vector<std::string>& names = modules[item.value._ivalue().get()];
+    names.push_back(item.name);
+    if (names.size() > 1) shared.insert(names.begin(), names.end());
+  }
+  std::unordered_set<const void*> kept;
   for (const torch::Tensor& each : made.parameters()) kept.insert(each.unsafeGetTensorImpl());
   for (const torch::Tensor& each : made.buffers()) kept.insert(each.unsafeGetTensorImpl());
   const auto is_missing = [&](const std::string& path, const torch::Tensor& tensor) {
-    if (made.find_attribute(path).defined() || !kept.insert(tensor.unsafeGetTensorImpl()).second) return false;
-    const std::shared_ptr<torch::nn::Module> owner = made.find_submodule(split_path(path).first);
-    return !dynamic_cast<const LeafModule*>(owner.get());
+    const std::string owner(split_path(path).first);
+    const bool is_called = !owner.empty() && !made.graph().find_nodes(Op::call_module, Symbol(owner)).empty();
+    if (is_called || made.find_attribute(path).defined()) return false;
+    return kept.insert(tensor.unsafeGetTensorImpl()).second || !shared.contains(owner);
   };
   for (const auto& parameter : source.named_parameters()) {
     if (is_missing(parameter.name, parameter.value)) made.set_parameter(parameter.name, parameter.value);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include <fxgraph/analysis/effects.h>
@@ -29,7 +31,15 @@ bool says_that_it_aliases(const Node& node) {
 bool is_call(const Node& node) { return node.is(Op::call_function) || node.is(Op::call_method); }
 
 /// Shares storage with its inputs, and TorchScript takes the result for new: unsafe_chunk, dropout that does nothing.
-bool hides(const Node& node) {
+bool hides(const Node& node, const ModuleInfo& modules) {
+  if (node.is(Op::call_module) && modules.body) {  // LibTorch writes out what it does
+    const std::shared_ptr<const Graph> body = modules.body(node.target().view());
+    if (!body) return false;
+    const ModuleInfo below = modules.below ? modules.below(node.target().view()) : ModuleInfo();
+    for (const Node& each : body->nodes()) {
+      if (hides(each, below)) return true;
+    }
+  }
   if (!is_call(node)) return false;
   const NodeEffects effects = effects_of(node);
   return effects.may_alias && !effects.unknown && !effects.writes && !says_that_it_aliases(node);
@@ -38,13 +48,17 @@ bool hides(const Node& node) {
 /// What is so, beside what TorchScript knows of it.
 class WrittenEffects {
  public:
-  explicit WrittenEffects(const Graph& graph)
-      : graph_(graph), effects_(graph), told_(graph, {.is_own = hides}), live_(graph, false) {}
+  WrittenEffects(const Graph& graph, const ModuleInfo& modules)
+      : graph_(graph),
+        effects_(graph, {.modules = modules}),
+        hides_([&modules](const Node& node) { return hides(node, modules); }),
+        told_(graph, {.modules = modules, .is_own = hides_}),
+        live_(graph, false) {}
 
   Dropped find() {
     std::vector<const Node*> hidden(effects_.num_sets(), nullptr);  // by set: what TorchScript takes for new
     for (const Node& node : graph_.nodes()) {
-      if (!hides(node)) continue;
+      if (!hides_(node)) continue;
       for (const Effects::Set set : effects_.sets(node)) hidden[set] = hidden[set] ? hidden[set] : &node;
     }
     for (Effects::Set set = 0; set < hidden.size(); ++set) {
@@ -56,17 +70,26 @@ class WrittenEffects {
     }
     mark_live();
     for (const Node& node : graph_.nodes()) {
-      if (!is_call(node) || live_[node] || !effects_.of(node).random) continue;
-      if (!first_ || node.is_before(*first_->first))
-        first_ = {&node,
-                  "nothing that comes out depends on the random numbers that it draws, so TorchScript drops it, "
-                  "and later calls draw others; erase it, or return its result"};
+      const bool is_random = effects_.of(node).random;
+      if (live_[node] || !(is_random || is_untold(node)) || (first_ && !node.is_before(*first_->first))) continue;
+      first_ = {&node, is_random ? "nothing that comes out depends on the random numbers that it draws, so TorchScript "
+                                   "drops it, and later calls draw others; erase it, or return its result"
+                                 : "nothing that comes out depends on its result, so TorchScript drops it, with what "
+                                   "it writes (running statistics); erase it, or return its result"};
     }
     return first_;
   }
 
  private:
   static bool is_held_outside(const Node& node) { return node.is(Op::placeholder) || node.is(Op::get_attr); }
+
+  /// Writes what its schema says nothing of, as norms do that train, or modules.
+  bool is_untold(const Node& node) const {
+    if (!node.is_callable() || !effects_.of(node).writes) return false;
+    const Call call = call_of(node);
+    const auto says = [](const SchemaArgument& argument) { return argument.alias.writes; };
+    return node.is(Op::call_module) || (call && std::ranges::none_of(call.schema().arguments, says));
+  }
 
   /// Whether somebody sees the write through a tensor that TorchScript takes for another than the written one. Who
   /// reads what was written, as the cells of recurrent layers do, loses nothing.
@@ -103,7 +126,7 @@ class WrittenEffects {
     };
     for (const Node& node : graph_.nodes()) {
       const NodeEffects& effects = effects_.of(node);
-      const bool outside = effects.side_effect || effects.unknown || node.is(Op::call_module);
+      const bool outside = effects.side_effect || effects.unknown;
       if (node.is(Op::output) || is_held_outside(node) || outside) add(node);
     }
     std::vector<std::size_t> added(effects_.num_sets(), 0);  // by set: how many of its writers are live
@@ -114,8 +137,9 @@ class WrittenEffects {
       const auto add_writers = [&](const Node& value, const Node* reader) {
         for (const Effects::Set set : effects_.sets(value)) {
           const auto writers = effects_.writers(set);
-          while (added[set] < writers.size() && (!reader || writers[added[set]]->is_before(*reader)))
-            add(*writers[added[set]++]);
+          for (; added[set] < writers.size() && (!reader || writers[added[set]]->is_before(*reader)); ++added[set]) {
+            if (!is_untold(*writers[added[set]])) add(*writers[added[set]]);
+          }
         }
       };
       if (is_held_outside(node)) add_writers(node, nullptr);
@@ -127,7 +151,9 @@ class WrittenEffects {
   }
 
   const Graph& graph_;
-  const Effects effects_, told_;
+  const Effects effects_;
+  const std::function<bool(const Node&)> hides_;
+  const Effects told_;
   NodeMap<bool> live_;
   Dropped first_;
 };
@@ -156,9 +182,9 @@ Dropped find_two_zeros(const Graph& graph) {
 
 }  // namespace
 
-std::optional<std::pair<const Node*, std::string>> find_dropped_effect(const Graph& graph) {
+std::optional<std::pair<const Node*, std::string>> find_dropped_effect(const Graph& graph, const ModuleInfo& modules) {
   if (Dropped zeros = find_two_zeros(graph)) return zeros;
-  return WrittenEffects(graph).find();
+  return WrittenEffects(graph, modules).find();
 }
 
 }  // namespace fx::internal

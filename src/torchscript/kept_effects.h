@@ -8,11 +8,13 @@
 #include <string>
 #include <utility>
 
+#include <fxgraph/effects/module_info.h>
 #include <fxgraph/ir/graph.h>
 
 namespace fx::internal {
 
 /// The first node whose effect TorchScript would drop, and why; nothing when all are kept. O(nodes).
-std::optional<std::pair<const Node*, std::string>> find_dropped_effect(const Graph& graph);
+std::optional<std::pair<const Node*, std::string>> find_dropped_effect(const Graph& graph,
+                                                                       const ModuleInfo& modules = {});
 
 }  // namespace fx::internal

@@ -35,8 +35,13 @@ using jit::Value;
 
 class MethodBuilder {
  public:
-  MethodBuilder(const Graph& graph, const c10::ClassTypePtr& self_type, const MethodOf& method_of)
-      : source_(graph), method_of_(method_of), built_(std::make_shared<jit::Graph>()), values_(graph, nullptr) {
+  MethodBuilder(const Graph& graph, const c10::ClassTypePtr& self_type, const MethodOf& method_of,
+                const ModuleInfo& modules)
+      : source_(graph),
+        method_of_(method_of),
+        known_modules_(modules),
+        built_(std::make_shared<jit::Graph>()),
+        values_(graph, nullptr) {
     self_ = built_->addInput("self")->setType(self_type);
     modules_.emplace("", self_);
   }
@@ -45,7 +50,8 @@ class MethodBuilder {
     const Node* first = nullptr;
     if (const std::string unknown = unknown_nested_calls(source_, first); first)
       unsupported(*first, "there are no words in it for " + unknown + "; save the program as .pt2");
-    if (const auto dropped = find_dropped_effect(source_)) unsupported(*dropped->first, dropped->second);
+    if (const auto dropped = find_dropped_effect(source_, known_modules_))
+      unsupported(*dropped->first, dropped->second);
     for (const Node& node : source_.nodes()) {
       try {
         build(node);
@@ -83,10 +89,16 @@ class MethodBuilder {
     if (!node.is(Op::placeholder) && value != self_) value->setDebugName(script_variable(node.name()));
   }
 
-  void return_value(const Argument& value) {  // callers write to it
+  void return_value(const Argument& value) {            // callers write to it
+    std::unordered_map<const Node*, const Node*> made;  // look-up only: by the call that makes the memory, the result
     for_each_node(value, [&](const Node& node) {
       const bool is_tensor = values_[node]->type()->isSubtypeOf(*c10::TensorType::get());
-      if (is_tensor && is_constant_result(node)) values_[node] = made_anew(*built_, values_[node]);
+      if (!is_tensor || !is_constant_result(node)) return;
+      const auto [known, fresh] = made.try_emplace(&memory_of(node), &node);
+      if (known->second != &node)
+        unsupported(node, "it shares memory with %" + known->second->name() +
+                              ", no input decides either, and TorchScript makes two tensors of them; return a clone");
+      if (fresh) values_[node] = made_anew(*built_, values_[node]);
     });
     built_->registerOutput(value_of(value, nullptr));
   }
@@ -205,8 +217,13 @@ class MethodBuilder {
 
   Value* call_exactly(const Given& given, const c10::FunctionSchema& schema) {
     std::vector<NamedValue> args;
-    add_positional(args, given.args, schema);
     std::vector<NamedValue> kwargs = keywords(given.kwargs, schema);
+    const bool expands =
+        schema.name() == "aten::expand";  // `implicit`, which no kernel reads, is left out by executors
+    std::vector<Argument> positional = given.args.to_vector();
+    if (expands && positional.size() > 2) positional.resize(2);
+    add_positional(args, positional, schema);
+    std::erase_if(kwargs, [&](const NamedValue& each) { return expands && each.name() == "implicit"; });
     // The dtype of a bool, which the number in its place does not tell.
     static const Symbol kFull("aten::full");
     const ArgumentSpan all = given.args;
@@ -353,6 +370,7 @@ class MethodBuilder {
 
   const Graph& source_;
   const MethodOf& method_of_;
+  const ModuleInfo& known_modules_;
   std::shared_ptr<jit::Graph> built_;
   NodeMap<Value*> values_;
   Value* self_;
@@ -362,8 +380,8 @@ class MethodBuilder {
 }  // namespace
 
 std::shared_ptr<torch::jit::Graph> build_method(const fx::Graph& graph, const c10::ClassTypePtr& self_type,
-                                                const MethodOf& method_of) {
-  return MethodBuilder(graph, self_type, method_of).build();
+                                                const MethodOf& method_of, const ModuleInfo& modules) {
+  return MethodBuilder(graph, self_type, method_of, modules).build();
 }
 
 }  // namespace fx::internal

@@ -128,6 +128,9 @@ const c10::FunctionSchema* overload_without_bools(const Given& given, const c10:
     return true;
   };
   for (const TorchOperator* op : torch_overloads(fx::Symbol(schema.name()))) {
+    if (fits(*op->schema) && schema.name().starts_with("aten::lerp"))
+      throw Error(ErrorKind::unsupported,
+                  "TorchScript takes a bool for a tensor here, which is no weight; give a number");
     if (fits(*op->schema)) return op->schema;
   }
   return nullptr;

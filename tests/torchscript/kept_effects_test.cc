@@ -82,6 +82,30 @@ TEST(KeptEffects, WhatTorchScriptWouldDropIsRefused) {
   }
 }
 
+// TorchScript's schemas of norms say nothing of the statistics that they write; LibTorch writes out what modules do.
+TEST(KeptEffects, WhatGoesWithAnUnusedResultIsRefused) {
+  torch::nn::Dropout dropout(0.5);
+  const std::string statistics = "%m = get_attr[target=m]\n%v = get_attr[target=v]\n";
+  const std::string trained = call("b", "aten::batch_norm", "%x, None, None, %m, %v, True, 0.1, 0.1, True");
+  const auto with_state = [&](const std::string& lines) {
+    return GraphModule({{"m", torch::zeros({2})},
+                        {"v", torch::ones({2})},
+                        {"dropout", std::shared_ptr<torch::nn::Module>(dropout.ptr())}},
+                       parse_graph("graph():\n%x = placeholder[target=x]\n" + lines));
+  };
+  const auto refuses = [&](const std::string& lines, const char* why) {
+    EXPECT_THAT([&] { to_torchscript(with_state(lines)); }, ::testing::ThrowsMessage<Error>(::testing::HasSubstr(why)))
+        << lines;
+  };
+  const std::string dropped = "%n = call_module[target=dropout](args = (%x,))\n";
+  refuses(statistics + trained + "return x", "what it writes (running statistics)");
+  refuses(dropped + "return x", "the random numbers that it draws");
+  EXPECT_NO_THROW(to_torchscript(with_state(statistics + trained + "return b")));
+  dropout->eval();
+  EXPECT_NO_THROW(to_torchscript(with_state(dropped + "return x")));
+  refuses(dropped + call("z", "aten::zero_", "%n") + "return x", "TorchScript takes that for a tensor of its own");
+}
+
 /// All tuples of up to four items.
 void for_each_index(const std::vector<std::string>& items, const std::function<void(const std::string&)>& visit) {
   std::vector<std::string> some = {""};

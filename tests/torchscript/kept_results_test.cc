@@ -144,4 +144,38 @@ TEST(KeptResults, MemoryThatIsWrittenIsNotReadInTwoWays) {
   EXPECT_FALSE(std::filesystem::exists(folder / "a.pt"));
 }
 
+// Callers write to what they get.
+TEST(KeptResults, MemoryThatIsReturnedIsNotReadInTwoWays) {
+  const Tensor negated = torch::rand({3, 3})._neg_view();
+  GraphModule gm({{"a", negated}, {"b", negated.select(0, 0)}}, graph_of("%b = get_attr[target=b]\n", "b"));
+  gm.set_buffer("a", negated);
+  const testing::ScratchFolder folder;
+  EXPECT_THAT(testing::one_line_error_of([&] { save(gm, folder / "a.pt"); }),
+              HasSubstr("where one of them is written, returned or trained"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.pt"));
+}
+
+TEST(KeptResults, ResultsThatNoInputDecidesShareNoMemory) {
+  const std::string zeros = call("z", "aten::zeros", "args = ([2, 3],)"), turned = call("t", "aten::t", "args = (%z,)");
+  GraphModule gm(graph_of(zeros + turned, "(z, t, x)")), same(graph_of(zeros, "(z, z)"));
+  EXPECT_THAT(testing::error_of([&] { to_torchscript(gm); }), HasSubstr("shares memory with %z"));
+  const c10::IValue twice = testing::saved_and_loaded(same).forward({torch::rand({2})});
+  EXPECT_TRUE(twice.toTupleRef().elements()[0].toTensor().is_alias_of(twice.toTupleRef().elements()[1].toTensor()));
+}
+
+TEST(KeptResults, ImplicitExpansionsExpand) {
+  GraphModule gm(graph_of(call("r", "aten::expand", "args = (%x, [3, -1]), kwargs = {implicit: True}"), "r"));
+  EXPECT_EQ(testing::saved_and_loaded(gm).forward({torch::rand({2})}).toTensor().sizes(), torch::IntArrayRef({3, 2}));
+}
+
+TEST(KeptResults, TensorsKeepAllTheirNames) {
+  const Tensor shared = torch::rand({2});
+  GraphModule gm({{"read", shared}}, graph_of("%w = get_attr[target=read]\n", "w"));
+  gm.set_buffer("unread", shared);
+  const testing::ScratchFolder folder;
+  save(gm, folder / "a.pt");
+  const auto again = load(folder / "a.pt");
+  EXPECT_TRUE(again->attribute("unread").is_alias_of(again->attribute("read")));
+}
+
 }  // namespace fx::kept_results_test
