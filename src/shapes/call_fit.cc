@@ -10,7 +10,9 @@
 #include <utility>
 
 #include <fxgraph/contract/arithmetic.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/module/interpreter.h>
+#include <fxgraph/module/state_keeper.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/ops/records/operator_flags.h>
@@ -245,6 +247,9 @@ AbstractValue fit_call(GraphModule& module, const Node& node,
   for (const auto& [symbol, range] : ranges) facts.declare(symbol, range);
   for (const Node* input : alone.inputs) collect(value_of(*input), facts, sizes, symbols, known);
   if (!known) return {};
+  const NodeEffects does = effects_of(node);
+  std::optional<StateKeeper> keeper;  // attributes are the module's own
+  if (does.writes || does.unknown || runs_graphs(node)) keeper.emplace(module);
   std::vector<Symbols> runs;
   std::vector<c10::IValue> seen;
   const auto run = [&](const Symbols& at) {
