@@ -13,7 +13,10 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/module_info.h>
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/ops/argument_type.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/ops/records/python_types.h>
 #include <fxgraph/rewriter/partition/attribute_of.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/support/flat_map.h>
@@ -34,6 +37,21 @@ void copy_notes(const Node& value, Node& input) {
   if (!notes || notes->empty()) return;
   input.meta() = *notes;
   for (const Symbol& key : kOfTheWhole) input.meta().erase(key);
+}
+
+// What a saved part takes: an input of no type is a tensor.
+void note_type(Node& value, Node& input) {
+  if (input.meta().get<std::string>(meta_key::kType)) return;
+  const auto text = [](const internal::ArgumentType& kind) { return std::string(internal::annotation_of(kind)); };
+  std::string type;
+  if (const Call call = call_of(value); call && call.schema().returns.size() > 1) {
+    for (const SchemaReturn& each : call.schema().returns)
+      type += (type.empty() ? "Tuple[" : ", ") + text({each.type.base, each.type.list});
+    type += "]";
+  } else {
+    type = text(internal::argument_type(Argument(value)));
+  }
+  if (!type.empty() && type != "Tensor" && type != "number") input.meta().set(meta_key::kType, std::move(type));
 }
 
 /// Why `to` waits for `from`.
@@ -187,10 +205,11 @@ class Splitter {
       if (part.stays) continue;
       part.graph.emplace();
       for (std::size_t k = 0; k < part.inputs.size(); ++k) {
-        const Node& input = *part.inputs[k];
+        Node& input = *part.inputs[k];
         Node& made =
             part.graph->placeholder(options_.keep_original_input_names ? input.name() : "arg_" + std::to_string(k));
         copy_notes(input, made);
+        note_type(input, made);
         values[i][input.id()] = &made;
       }
       for (const Node* attribute : part.attributes)

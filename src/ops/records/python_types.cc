@@ -1,6 +1,8 @@
 #include <fxgraph/ops/records/python_types.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 namespace fx::internal {
 
@@ -108,5 +110,10 @@ const ArgumentType* method_type(std::string_view name) { return find_kind(kMetho
 const ArgumentType* function_type(std::string_view name) { return find_kind(kFunctionTypes, name); }
 const ArgumentType* annotated_type(std::string_view annotation) { return find_kind(kAnnotations, annotation); }
 const ArgumentType* arithmetic_type(std::string_view name) { return find_kind(kArithmetic, name); }
+
+std::string_view annotation_of(const ArgumentType& kind) {
+  const auto row = std::ranges::find(kAnnotations, kind, &NamedKind::kind);
+  return row == std::end(kAnnotations) ? std::string_view() : row->name;
+}
 
 }  // namespace fx::internal

@@ -16,5 +16,7 @@ const ArgumentType* annotated_type(std::string_view annotation);
 /// Of two ints; a float on either side gives a float instead, but for comparisons.
 const ArgumentType* arithmetic_type(std::string_view name);
 /// @}
+/// The annotation that means this kind; empty where none does.
+std::string_view annotation_of(const ArgumentType& kind);
 
 }  // namespace fx::internal
