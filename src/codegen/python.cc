@@ -8,6 +8,7 @@
 
 #include <fxgraph/codegen/releases.h>
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx {
@@ -116,6 +117,16 @@ std::optional<std::string> import_for(std::string_view word) {
   return "from typing import " + std::string(word);
 }
 
+// Of Python itself.
+bool is_word(std::string_view name) {
+  static constexpr std::string_view kWords[] = {
+      "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+      "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+      "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+      "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+  return std::ranges::find(kWords, name) != std::end(kWords);
+}
+
 class PythonWriter {
  public:
   /// `whole_file`: annotations whose words nobody imports are left out, and operators are called by their names without
@@ -180,13 +191,9 @@ class PythonWriter {
 
   // Whether the body means something else by the name: a word of Python, a module, or a function that it calls.
   bool is_meant(const std::string& name) const {
-    static constexpr std::string_view kMeant[] = {
-        "False",  "None",     "True",    "and",    "as",     "assert",   "async", "await",    "break",   "builtins",
-        "class",  "continue", "def",     "del",    "device", "elif",     "else",  "except",   "finally", "float",
-        "for",    "from",     "getattr", "global", "if",     "import",   "in",    "inf",      "int",     "is",
-        "lambda", "math",     "max",     "min",    "nan",    "nonlocal", "not",   "operator", "or",      "pass",
-        "raise",  "return",   "self",    "slice",  "torch",  "try",      "while", "with",     "yield"};
-    return std::ranges::find(kMeant, name) != std::end(kMeant) ||
+    static constexpr std::string_view kMeant[] = {"builtins", "device", "float", "getattr",  "inf",  "int",   "math",
+                                                  "max",      "min",    "nan",   "operator", "self", "slice", "torch"};
+    return is_word(name) || std::ranges::find(kMeant, name) != std::end(kMeant) ||
            graph_.count(Op::call_function, "builtins." + name) != 0;
   }
 
@@ -195,11 +202,18 @@ class PythonWriter {
     const std::string& target = node.target().str();
     const std::size_t stars = target.find_first_not_of('*');
     const std::string raw = stars == std::string::npos ? std::string() : target.substr(stars), name = node.name();
-    const bool is_kept = is_identifier(raw) && (raw == name || !is_meant(raw));
+    const bool is_another = raw != name && (std::ranges::count(parameter_names_, raw) || is_placeholder(raw));
+    const bool is_kept = is_identifier(raw) && (raw == name || !is_meant(raw)) && !is_another;
+    parameter_names_.push_back(is_kept ? raw : name);
     if (is_kept && raw != name) body_ += "    " + name + " = " + raw + "\n";
     parameters_.push_back(std::string(stars == std::string::npos ? 0 : stars, '*') + (is_kept ? raw : name) +
                           annotation(node));
     defaults_.push_back(node.args().empty() ? std::string() : " = " + to_string(node.args()[0], NodeStyle::plain));
+  }
+
+  bool is_placeholder(const std::string& name) const {
+    const Node* node = graph_.find(name);
+    return node && node->is(Op::placeholder);
   }
 
   std::string function(const Node& node) {
@@ -242,18 +256,44 @@ class PythonWriter {
     return node.arg(0).is_node() ? value(node.arg(0)) : "(" + value(node.arg(0)) + ")";
   }
 
+  // Python's operators are objects, whose own `self` is meant by that name: it is given by position, as all before it.
+  static std::vector<Argument> by_position(const Node& node) {
+    std::vector<Argument> args = node.args().to_vector();
+    const Call called =
+        node.kwarg("self") && node.target().view().find("::") != std::string_view::npos ? call_of(node) : Call();
+    const auto is_self = [](const SchemaArgument& argument) { return argument.name == "self"; };
+    if (!called) return args;
+    const auto& all = called.schema().arguments;
+    const auto until = static_cast<std::size_t>(std::ranges::find_if(all, is_self) - all.begin());
+    while (args.size() <= until) {
+      const SchemaArgument& next = all[args.size()];
+      const Argument* given = node.kwarg(next.name);
+      if (!given && !next.default_value) return node.args().to_vector();
+      args.push_back(given ? *given : *next.default_value);
+    }
+    return args;
+  }
+
   static std::string call(const Node& node, std::size_t skip) {
     std::string out = "(";
     const auto separate = [&] {
       if (out.size() > 1) out += ", ";
     };
-    for (std::size_t i = skip; i < node.args().size(); ++i) {
+    const std::vector<Argument> args = by_position(node);
+    const bool is_moved = args.size() > node.args().size();
+    for (std::size_t i = skip; i < args.size(); ++i) {
       separate();
-      out += value(node.args()[i]);
+      out += value(args[i]);
     }
+    const Call called = is_moved ? call_of(node) : Call();
     for (const auto& [name, argument] : node.kwargs()) {
+      const auto is_it = [&, &name = name](const SchemaArgument& each) { return each.name == name; };
+      if (is_moved &&
+          std::ranges::find_if(called.schema().arguments, is_it) - called.schema().arguments.begin() < std::ssize(args))
+        continue;
       separate();
-      out += name.str() + " = " + value(argument);
+      out += is_word(name.view()) ? "**{\"" + name.str() + "\": " + value(argument) + "}"
+                                  : name.str() + " = " + value(argument);
     }
     return out + ")";
   }
@@ -272,7 +312,7 @@ class PythonWriter {
   const Graph& graph_;
   Releases releases_;
   bool whole_file_;
-  std::vector<std::string> parameters_, defaults_;
+  std::vector<std::string> parameters_, parameter_names_, defaults_;
   std::string body_;
   std::set<std::string> imports_;
 };
@@ -284,7 +324,8 @@ std::string python_attribute(std::string_view path) {
   while (!path.empty()) {
     const std::size_t dot = path.find('.');
     const std::string_view atom = path.substr(0, dot);
-    out = is_identifier(atom) ? out + "." + std::string(atom) : "getattr(" + out + ", \"" + std::string(atom) + "\")";
+    out = is_identifier(atom) && !is_word(atom) ? out + "." + std::string(atom)
+                                                : "getattr(" + out + ", \"" + std::string(atom) + "\")";
     path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
   }
   return out;

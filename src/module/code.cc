@@ -127,6 +127,64 @@ void refuse_unknown_modules(const Graph& graph, const CodeOptions& options) {
   }
 }
 
+// What Python's modules have by these names is found first, and it registers no tensor there.
+void refuse_names(const Graph& graph, const CodeOptions& options) {
+  static constexpr std::string_view kOfModules[] = {"T_destination",
+                                                    "add_module",
+                                                    "apply",
+                                                    "bfloat16",
+                                                    "buffers",
+                                                    "children",
+                                                    "cpu",
+                                                    "cuda",
+                                                    "double",
+                                                    "dump_patches",
+                                                    "eval",
+                                                    "extra_repr",
+                                                    "float",
+                                                    "forward",
+                                                    "half",
+                                                    "ipu",
+                                                    "load_state_dict",
+                                                    "modules",
+                                                    "named_buffers",
+                                                    "named_children",
+                                                    "named_modules",
+                                                    "named_parameters",
+                                                    "parameters",
+                                                    "register_buffer",
+                                                    "register_module",
+                                                    "register_parameter",
+                                                    "requires_grad_",
+                                                    "share_memory",
+                                                    "state_dict",
+                                                    "to",
+                                                    "to_empty",
+                                                    "train",
+                                                    "training",
+                                                    "type",
+                                                    "xpu",
+                                                    "zero_grad",
+                                                    "_owner",
+                                                    "_add_buffer",
+                                                    "_add_module",
+                                                    "_add_parameter"};
+  const auto refuse = [](const std::string& path, const std::string& why) {
+    throw Error(ErrorKind::unsupported, "to_folder: '" + path + "' " + why);
+  };
+  for (const CodeTensor& tensor : options.tensors) {
+    const std::string name = split_path(tensor.path).second;
+    const bool is_of_classes = name.starts_with("__") && name.ends_with("__");
+    if (is_of_classes || std::ranges::find(kOfModules, name) != std::end(kOfModules))
+      refuse(tensor.path, "is the name of what every torch.nn.Module has; rename the tensor");
+  }
+  for (const Node* node : graph.find_nodes(Op::get_attr)) {
+    const std::string path = node->target().str();
+    if (std::ranges::find(options.tensors, path, &CodeTensor::path) == options.tensors.end())
+      refuse(path, "is a graph, which Python's code has no words for; save the program as .pt2");
+  }
+}
+
 // Pairs of names and tensors: LibTorch pickles a dictionary with a tag that Python's torch.load refuses from
 // version 2.6.
 std::vector<char> pickled_weights(const GraphModule& module, const CodeOptions& options) {
@@ -169,6 +227,7 @@ void to_folder(const GraphModule& module, const std::string& folder, const std::
   const Graph graph = inline_modules(module);
   const CodeOptions options = options_for(module, graph);
   refuse_unknown_modules(graph, options);
+  refuse_names(graph, options);
   internal::refuse_history(module, graph);
   std::string source = python_module(graph, class_name);
   const std::string marker = "class " + class_name + "(torch.nn.Module):\n";
