@@ -253,9 +253,9 @@ Verdict Applier::check_facts(const Site& site) {
   if (!guard_) return {};
   const std::vector<Fact>& asked = MatchBuilder::asked(site.match).facts();
   if (asked.empty()) return {};
-  const Decision decision = guard_->require(rule_.view(), asked);
-  if (decision) return {};
-  return Objection{&site.match.anchor(), decision.reason()};
+  std::string reason = guard_->require(rule_.view(), asked);
+  if (reason.empty()) return {};
+  return Objection{&site.match.anchor(), std::move(reason)};
 }
 
 void Applier::annotate(const Site& site) {

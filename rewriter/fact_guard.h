@@ -6,10 +6,10 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <fxgraph/ir/tensor_facts.h>
-#include <fxgraph/rewriter/rule.h>
 
 namespace fx {
 
@@ -17,8 +17,8 @@ namespace fx {
 class FactGuard {
  public:
   virtual ~FactGuard() = default;
-  /// Answers for `facts`, by which `rule` is about to change the program; refuses when it cannot.
-  virtual Decision require(std::string_view rule, std::span<const Fact> facts) = 0;
+  /// Answers for `facts`, by which `rule` is about to change the program. Returns why it cannot; else nothing.
+  virtual std::string require(std::string_view rule, std::span<const Fact> facts) = 0;
   /// The new value `made` has what is known of `old`.
   virtual void stands_for(const Node& made, const Node& old) = 0;
 };

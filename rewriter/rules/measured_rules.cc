@@ -251,7 +251,7 @@ class FastestRules {
       kind.candidates.push_back(std::move(candidate));
     }
     for (Candidate& candidate : kind.candidates) {
-      KnownValues known(propagate_shapes(*candidate.program, kind.values));
+      ValueFacts known(propagate_shapes(*candidate.program, kind.values));
       RuleContext context{*candidate.program, program_.rule, known};
       write_in_place(context);
       candidate.plan = candidate.program->plan();

@@ -131,13 +131,13 @@ void ProgramFacts::forget_changing_forms() {
 // ── What rules went by ───────────────────────────────────────────────────────────────────────────────────────────────
 
 void ProgramFacts::set_type(const Node& value, DType type) {
-  KnownValues::set_type(value, type);
+  ValueFacts::set_type(value, type);
   if (is_marked_ && !known_[value].tensors.empty()) known_[value].tensors[0].dtype = type;
   typed_[value] = true;
 }
 
 void ProgramFacts::forget(const Node& value) {
-  KnownValues::forget(value);
+  ValueFacts::forget(value);
   known_[value] = {};
 }
 
@@ -231,8 +231,8 @@ bool ProgramFacts::holds(const Fact& fact, const Form& form) {
   return false;
 }
 
-Decision ProgramFacts::require(std::string_view rule, std::span<const Fact> facts) {
-  if (!known()) return true;
+std::string ProgramFacts::require(std::string_view rule, std::span<const Fact> facts) {
+  if (!known()) return {};
   std::set<Held> needed;
   for (const Fact& fact : facts) {
     for (const FactKind kind : {FactKind::dtype, FactKind::rank}) {
@@ -248,21 +248,21 @@ Decision ProgramFacts::require(std::string_view rule, std::span<const Fact> fact
       }
     }
   }
-  if (needed.empty()) return true;
+  if (needed.empty()) return {};
   if (keeps_sizes_) {
     const auto& [kind, input] = *needed.begin();
-    return refuse("it would hold " + before_->graph().placeholders()[input]->name() + " to be " +
-                  form_of(kind, inputs_[input]) + ", and the program takes others");
+    return "it would hold " + before_->graph().placeholders()[input]->name() + " to be " +
+           form_of(kind, inputs_[input]) + ", and the program takes others";
   }
   for (const Held& held : needed) required_.emplace(held, rule);
-  return true;
+  return {};
 }
 
-Decision ProgramFacts::ByExample::require(std::string_view rule, std::span<const Fact> asked) {
+std::string ProgramFacts::ByExample::require(std::string_view rule, std::span<const Fact> asked) {
   for (const Fact& fact : asked) {
     const TensorInfo* known = std::as_const(facts.in_every_call())[*fact.value].tensor();
     if (fact.kind == FactKind::sizes && (!known || std::ranges::any_of(known->sizes, is_free)))
-      return refuse("the sizes of " + fact.value->name() + " differ from call to call");
+      return "the sizes of " + fact.value->name() + " differ from call to call";
   }
   return facts.require(rule, asked);
 }

@@ -4,7 +4,7 @@
 //   fx::rewrite_to_fixed_point(*gm, rules, facts.driver());
 //   facts.assert_required();
 //
-// Sizes that differ from call to call are hidden (fxgraph/rewriter/rules/free_sizes.h), so what is read of sizes holds
+// Sizes that differ from call to call are hidden, so what is read of sizes holds
 // wherever types and ranks do. A rule that went by a type or a rank is answered for like this: the program as it was
 // before the rule is worked out for inputs of other types and ranks. Where it refuses them, or the value is as it was
 // read, the fact is proven. Where not, the inputs are held to the example's form, which is asserted.
@@ -25,7 +25,7 @@
 #include <fxgraph/contract/symbolic_shapes.h>
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/rewriter/rules/batch.h>
-#include <fxgraph/rewriter/rules/known_values.h>
+#include <fxgraph/rewriter/rules/value_facts.h>
 #include <fxgraph/shapes/shape_prop.h>
 
 namespace fx::rules {
@@ -37,7 +37,7 @@ inline constexpr const char *kRankQuestion = "aten::dim", *kTypeQuestion = "prim
 bool is_asserted(const Node& input, InputProperty property);
 
 /// See the top of this file.
-class ProgramFacts : public KnownValues {
+class ProgramFacts : public ValueFacts {
  public:
   /// `inputs` are the example's; without any nothing is known. With `keeps_sizes` a rule that would hold the program
   /// to a form is refused.
@@ -56,8 +56,8 @@ class ProgramFacts : public KnownValues {
   /// How many nodes' shapes were asked for, over all.
   std::size_t worked_out() const { return worked_out_; }
 
-  DriverOptions driver_by_example() override { return KnownValues::driver(example_, by_example_); }
-  Decision require(std::string_view rule, std::span<const Fact> facts) override;
+  DriverOptions driver_by_example() override { return ValueFacts::driver(example_, by_example_); }
+  std::string require(std::string_view rule, std::span<const Fact> facts) override;
   void stands_for(const Node& made, const Node& old) override;
   void set_type(const Node& value, DType type) override;
   void forget(const Node& value) override;
@@ -74,7 +74,7 @@ class ProgramFacts : public KnownValues {
   /// Answers like ProgramFacts, and refuses sizes of the example that differ from call to call.
   struct ByExample : FactGuard {
     explicit ByExample(ProgramFacts& all) : facts(all) {}
-    Decision require(std::string_view rule, std::span<const Fact> asked) override;
+    std::string require(std::string_view rule, std::span<const Fact> asked) override;
     void stands_for(const Node& made, const Node& old) override { facts.stands_for(made, old); }
     ProgramFacts& facts;
   };

@@ -26,7 +26,7 @@
 #include <fxgraph/rewriter/report.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rule.h>
-#include <fxgraph/rewriter/rules/known_values.h>
+#include <fxgraph/rewriter/rules/value_facts.h>
 
 namespace fx::rules {
 
@@ -36,7 +36,7 @@ struct OptimizeRule;
 struct RuleContext {
   GraphModule& module;       ///< the program
   const OptimizeRule& rule;  ///< that is applied
-  KnownValues& values;       ///< of the module's graph
+  ValueFacts& values;        ///< of the module's graph
   /// Only kernels that several threads may run at once in one copy of the program: not XNNPACK's.
   bool concurrent = false;
   /// Through it a pass edits the graph.

@@ -223,7 +223,7 @@ class BatchNormFolding {
     if (std::string reason = obstacle(layer, bn, layer, bn); !reason.empty()) return reason;
     const Folded folded = fold_after(layer, bn, what);
     if (!folded.refusal.empty()) return folded.refusal;
-    if (const Decision known = program_.values.require(rule_, asked_.facts()); !known) return known.reason();
+    if (std::string reason = program_.values.require(rule_, asked_.facts()); !reason.empty()) return reason;
     weights_.replace(layer, folded.weight, folded.bias);
     note_provenance(layer.node(), bn.node());
     drop(bn.node(), layer.node());
@@ -241,7 +241,7 @@ class BatchNormFolding {
       return write->name() + " writes to what it normalises before the linear layer runs";
     const Folded folded = fold_before(bn, linear);
     if (!folded.refusal.empty()) return folded.refusal;
-    if (const Decision known = program_.values.require(rule_, asked_.facts()); !known) return known.reason();
+    if (std::string reason = program_.values.require(rule_, asked_.facts()); !reason.empty()) return reason;
     weights_.replace(linear, folded.weight, folded.bias);
     note_provenance(linear.node(), bn.node());
     drop(bn.node(), *input);

@@ -109,7 +109,7 @@ class ChannelsLast {
     if (moves.empty() || converted > kept) return;
     FactLog asked;  // only images have channels last
     for (const Node* other : others) program_.values.info(*other, asked).rank();
-    if (!program_.values.require(program_.rule.name, asked.facts())) return;
+    if (!program_.values.require(program_.rule.name, asked.facts()).empty()) return;
     Rewriter& rewriter = program_.rewriter;
     for (const auto& [old, source] : moves) take(node, *old, *source);
     for (Node* other : others) {

@@ -63,7 +63,7 @@ class Writes {
       if (!value || !std::ranges::count(kInPlace, functional(call.schema(), *becomes).view())) continue;
       FactLog asked;
       if (!is_unseen(node, *value) || !same_tensor(node, *value, asked)) continue;
-      if (!program_.values.require(program_.rule.name, asked.facts())) continue;
+      if (!program_.values.require(program_.rule.name, asked.facts()).empty()) continue;
       spell_as_operator(node);
       program_.rewriter.set_target(node, becomes->target);
       effects_.changed(node);

@@ -166,6 +166,8 @@ class Casts {
     return fits ? source : nullptr;
   }
 
+  bool may_go_by_asked() { return program_.values.require(program_.rule.name, asked_.facts()).empty(); }
+
   /// True for all but numbers that bfloat16 rounds.
   static bool has_bfloat16(const Argument& argument) {
     if (!argument.is_int() && !argument.is_float()) return true;
@@ -198,7 +200,7 @@ class Casts {
       if (!source) return;
       moves.emplace_back(input, source);
     }
-    if (moves.empty() || !program_.values.require(program_.rule.name, asked_.facts())) return;
+    if (moves.empty() || !may_go_by_asked()) return;
     Rewriter& rewriter = program_.rewriter;
     const std::vector<Node*> users = node.users().to_vector();
     for (const auto& [old, source] : moves) {
@@ -223,7 +225,7 @@ class Casts {
     for (const Node& user : node.users()) {
       if (user.is(Op::output) || effects_of(user).may_alias || effects_of(user).impure()) return;
     }
-    if (!program_.values.require(program_.rule.name, asked_.facts())) return;
+    if (!may_go_by_asked()) return;
     Rewriter& rewriter = program_.rewriter;
     rewriter.replace_all_uses_with(node, *source);
     rewriter.erase_node(node);

@@ -194,8 +194,8 @@ class LiteralOperands {
     }
     if (!info.is_of(floating_types()) || !info.has_dimensions())
       return;  // without dimensions it takes the other's type
-    if (const Decision known = program_.values.require(program_.rule.name, asked.facts()); !known) {
-      outcome_.refused.push_back({{}, node.name(), known.reason()});
+    if (const std::string reason = program_.values.require(program_.rule.name, asked.facts()); !reason.empty()) {
+      outcome_.refused.push_back({{}, node.name(), reason});
       return;
     }
     const at::Tensor value = program_.module.attribute(path_of(c));

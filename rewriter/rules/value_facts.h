@@ -1,4 +1,4 @@
-// KnownValues: what rules may know of the values of a program.
+// ValueFacts: what rules may know of the values of a program.
 //
 // There are two tables. What holds in every call is asked through TensorFacts, and who changes the program by it
 // requires what it asked. What the example shows is for choices that are right in every call: which of two equal forms
@@ -24,11 +24,11 @@ struct HeldInput {
 };
 
 /// See the top of this file. Of a program that runs on one example alone both tables are one, and nobody answers.
-class KnownValues : public FactGuard {
+class ValueFacts : public FactGuard {
  public:
-  KnownValues() = default;  ///< of which nothing is known
+  ValueFacts() = default;  ///< of which nothing is known
   /// Of a program that runs on one example.
-  explicit KnownValues(Shapes example) : example_(std::move(example)) {}
+  explicit ValueFacts(Shapes example) : example_(std::move(example)) {}
 
   /// What holds in every call: answers are noted in `asked`.
   TensorFacts info(const Node& value, FactLog& asked) {
@@ -44,7 +44,7 @@ class KnownValues : public FactGuard {
   /// The same of the example, of which sizes that differ from call to call may be read as TensorFacts::example alone.
   virtual DriverOptions driver_by_example() { return driver(); }
 
-  Decision require(std::string_view, std::span<const Fact>) override { return true; }
+  std::string require(std::string_view, std::span<const Fact>) override { return {}; }
   void stands_for(const Node& made, const Node& old) override {
     example_[made] = ValueInfo(std::as_const(example_)[old]);
   }
