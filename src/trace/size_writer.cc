@@ -8,24 +8,9 @@
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/size_report.h>
+#include <fxgraph/trace/input_assertions.h>
 
 namespace fx::internal {
-namespace {
-
-std::uint32_t count_leaves(const Argument& argument) {
-  if (!argument.is_container() || argument.kind() == ArgumentKind::complex) return 1;
-  std::uint32_t count = 0;
-  for (const Argument& element : argument.elements()) count += count_leaves(element);
-  return count;
-}
-
-Node& last_placeholder(Node& node) {
-  Node* last = &node;
-  while (last->is(Op::placeholder) && last->next() && last->next()->is(Op::placeholder)) last = last->next();
-  return *last;
-}
-
-}  // namespace
 
 // ── Expressions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
