@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fxgraph/symbolic/canonical_form.h>
+#include <fxgraph/symbolic/floor_divide.h>
 
 namespace fx {
 
@@ -126,15 +127,13 @@ bool is_small(const Sum& sum) {
   return std::ranges::all_of(sum, [](const Monomial& each) { return std::abs(each.factor) < kMost; });
 }
 
-std::int64_t rounded_down(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-
 /// Splits off what `divisor` divides: the quotient, and what is left in `sum`, whose factors lie in [0, divisor) and
 /// whose constant in (-divisor, 0], as `(h - 1)//2 + 1` has it.
 Sum split(Sum& sum, std::int64_t divisor) {
   Sum quotient, rest;
   for (const Monomial& each : sum) {
-    const std::int64_t whole =
-        each.atoms.empty() ? -rounded_down(-each.factor, divisor) : rounded_down(each.factor, divisor);
+    const std::int64_t whole = each.atoms.empty() ? -internal::floor_divide(-each.factor, divisor)
+                                                  : internal::floor_divide(each.factor, divisor);
     if (whole != 0) quotient.push_back({each.atoms, whole});
     if (each.factor != whole * divisor) rest.push_back({each.atoms, each.factor - whole * divisor});
   }
@@ -155,7 +154,7 @@ SizeExpr plus(const Sum& a, const SizeExpr& b) { return a.empty() ? b : written(
 /// Of a numerator that nothing can be split off, by a divisor of 2 and more.
 SizeExpr divided(Sum sum, std::int64_t divisor) {
   if (sum.empty()) return 0;
-  if (sum.size() == 1 && sum[0].atoms.empty()) return rounded_down(sum[0].factor, divisor);
+  if (sum.size() == 1 && sum[0].atoms.empty()) return internal::floor_divide(sum[0].factor, divisor);
   // Of one division and a constant, the divisors multiply.
   const Monomial& first = sum[0];
   if (sum.size() <= 2 && first.factor == 1 && first.atoms.size() == 1 && first.atoms[0].is_call("FloorDiv") &&
@@ -168,7 +167,7 @@ SizeExpr divided(Sum sum, std::int64_t divisor) {
   }
   const std::int64_t common = std::gcd(common_factor(sum), divisor);
   if (common > 1) {
-    for (Monomial& each : sum) each.factor = rounded_down(each.factor, common);
+    for (Monomial& each : sum) each.factor = internal::floor_divide(each.factor, common);
     std::erase_if(sum, [](const Monomial& each) { return each.factor == 0; });
     return floor_div(written(sum), divisor / common);
   }
@@ -341,7 +340,7 @@ SizeExpr operator*(const SizeExpr& a, const SizeExpr& b) {
 SizeExpr floor_div(const SizeExpr& a, const SizeExpr& b) {
   if (b == SizeExpr(1)) return a;
   const bool is_number = b.is_integer() && b.value() != 0 && b.value() != INT64_MIN;
-  if (is_number && a.is_integer() && a.value() != INT64_MIN) return rounded_down(a.value(), b.value());
+  if (is_number && a.is_integer() && a.value() != INT64_MIN) return internal::floor_divide(a.value(), b.value());
   if (!is_whole(a, b) || b == SizeExpr(0)) return SizeExpr::call("FloorDiv", {a, b});
   if (is_number && b.value() < 0) return floor_div(a * SizeExpr(-1), -b.value());
   std::optional<Sum> above = sum_of(a);
@@ -362,7 +361,7 @@ SizeExpr ceil_div(const SizeExpr& a, const SizeExpr& b) {
 
 SizeExpr floor_mod(const SizeExpr& a, const SizeExpr& b) {
   if (a.is_integer() && b.is_integer() && b.value() > 0)
-    return a.value() - rounded_down(a.value(), b.value()) * b.value();
+    return a.value() - internal::floor_divide(a.value(), b.value()) * b.value();
   if (is_whole(a, b) && b.is_integer() && b.value() > 0) {
     std::optional<Sum> above = sum_of(a);
     if (above && is_small(*above)) {
@@ -370,7 +369,7 @@ SizeExpr floor_mod(const SizeExpr& a, const SizeExpr& b) {
         if (is_remainder(each, b.value()))
           return floor_mod(written(others(*above, each)) + each.atoms[0].operands()[0] * each.factor, b);
       }
-      for (Monomial& each : *above) each.factor -= rounded_down(each.factor, b.value()) * b.value();
+      for (Monomial& each : *above) each.factor -= internal::floor_divide(each.factor, b.value()) * b.value();
       std::erase_if(*above, [](const Monomial& each) { return each.factor == 0; });
       const SizeExpr rest = written(*above);
       return rest.is_integer() ? rest : CanonicalForm::call("Mod", {rest, b});

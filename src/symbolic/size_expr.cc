@@ -9,6 +9,7 @@
 
 #include <fxgraph/support/error.h>
 #include <fxgraph/symbolic/canonical_form.h>
+#include <fxgraph/symbolic/floor_divide.h>
 #include <fxgraph/symbolic/relations.h>
 
 namespace fx {
@@ -18,8 +19,7 @@ using Size = std::optional<std::int64_t>;
 
 Size floor_divide(std::int64_t a, std::int64_t b) {
   if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
-  const std::int64_t quotient = a / b;
-  return quotient - ((a % b != 0) && ((a < 0) != (b < 0)));
+  return internal::floor_divide(a, b);
 }
 Size modulo(std::int64_t a, std::int64_t b) {
   const Size quotient = floor_divide(a, b);

@@ -5,12 +5,20 @@
 
 #include <fxgraph/trace/raised_calls.h>
 #include <fxgraph/trace/same_program.h>
+#include <fxgraph/trace/size_distinguishing.h>
 
 namespace fx::internal {
 namespace {
 
 constexpr std::int64_t kLargestConstant = 64;  // elements of a tensor that is written number by number
 constexpr std::size_t kMostSamples = 10;       // to agree on other expressions
+
+// In the order of calls.
+std::string symbol_of(std::uint32_t call, std::int64_t dim) {
+  const std::string number = std::to_string(call);
+  constexpr std::size_t kDigits = 8;
+  return "s" + std::string(kDigits - std::min(kDigits, number.size()), '0') + number + "[" + std::to_string(dim) + "]";
+}
 
 [[noreturn]] void refuse_example(std::size_t nth, const std::string& why) {
   throw Error(ErrorKind::trace, "symbolic_trace: the program does something else at more_examples[" +
@@ -57,7 +65,7 @@ bool Generaliser::run(const AtFoundSizes& at_found_sizes) {
       find_expressions();
       search_.check_ones(same_numbers, nullptr);
     }
-    search_.check_corners(same_numbers, terms_.guessed());
+    search_.check_corners(same_numbers, explainer_.guessed());
   } else if (program_.session.asks_layout()) {
     search_.check_ones(same_numbers, nullptr);  // what has one of something lies in several ways
   }
@@ -90,26 +98,27 @@ bool Generaliser::is_same_at_examples() {
 // For each dimension one size at which another rule gives another number.
 std::optional<GroupSizes> Generaliser::distinguishing_sizes() const {
   constexpr std::int64_t kLargest = 1024;
-  const auto group_of = [this](std::uint32_t call, std::int64_t dim) -> std::optional<std::uint32_t> {
+  const auto group_of = [this](const std::string& symbol) -> std::optional<std::uint32_t> {
+    const auto& [call, dim] = places_.at(symbol);
     for (const SizeDimension& dimension : groups_.dimensions) {
       if (dimension.dim == dim && program_.log.index_of(*inputs_[dimension.input].node) == call) return dimension.group;
     }
     return std::nullopt;
   };
-  const auto allows = [&](std::uint32_t call, std::int64_t dim, std::int64_t size) {
-    const auto group = group_of(call, dim);
+  const auto allows = [&](const std::string& symbol, std::int64_t size) {
+    const auto group = group_of(symbol);
     if (!group || size > kLargest) return false;
     const SizeGroup& known = groups_.groups[*group];
     return !known.fixed && !known.follows && known.may_be(size);
   };
   GroupSizes sizes = groups_.examples();
   const GroupSizes before = sizes;
-  std::vector<SizeTerms::Telling> all = terms_.telling_sizes(terms_in_use(), allows);
+  std::vector<DistinguishingSize> all = internal::distinguishing_sizes(explanation(), allows);
   // Of one dimension by turns the nearest and the farthest, where another divisor is furthest off.
   if (groups_.independent().size() == 1 && search_.samples().size() % 2 == 1) std::ranges::reverse(all);
-  for (const SizeTerms::Telling& telling : all) {
-    const std::uint32_t group = *group_of(telling.call, telling.dim);
-    if (sizes[group] == before[group] && !search_.has_seen(group, telling.size)) sizes[group] = telling.size;
+  for (const DistinguishingSize& each : all) {
+    const std::uint32_t group = *group_of(each.symbol);
+    if (sizes[group] == before[group] && !search_.has_seen(group, each.size)) sizes[group] = each.size;
   }
   return sizes == before ? std::nullopt : std::optional(groups_.with_broadcast(std::move(sizes)));
 }
@@ -119,7 +128,7 @@ std::optional<GroupSizes> Generaliser::distinguishing_sizes() const {
 void Generaliser::try_far(const Agrees& same_numbers) {
   std::optional<GroupSizes> others;
   if (!search_.check_far(same_numbers, &others) || !others) return;
-  const bool was_guessed = terms_.guessed();
+  const bool was_guessed = explainer_.guessed();
   const std::size_t count = search_.samples().size();
   const std::vector<SizeGroup> before = groups_.groups;
   if (search_.add_sample(*others)) {
@@ -139,7 +148,7 @@ bool Generaliser::is_confirmed() {
   for (int i = 0; i < kMost; ++i) {
     const std::optional<GroupSizes> sizes = distinguishing_sizes();
     if (!sizes) break;
-    const std::string before = explanation();
+    const std::vector<SizeExpr> before = explanation();
     if (!search_.add_sample(*sizes) || !find_changes() || !explain() || explanation() != before) return false;
   }
   return true;
@@ -183,7 +192,7 @@ void Generaliser::find_expressions() {
   constexpr int kTimes = 3;
   int times = 0;
   const std::size_t most = std::max(kMostSamples, search_.samples().size() + kMore);
-  std::string before;
+  std::optional<std::vector<SizeExpr>> before;
   for (std::size_t wanted = search_.enough_samples();;) {
     search_.find(wanted);
     const std::size_t taken = search_.samples().size();
@@ -198,8 +207,8 @@ void Generaliser::find_expressions() {
       continue;
     }
     if (!explain()) {
-      before.clear();
-      const bool more_may_tell = terms_.reaches_bound() && !search_.is_disguised() && wanted <= taken;
+      before.reset();
+      const bool more_may_tell = explainer_.reaches_bound() && !search_.is_disguised() && wanted <= taken;
       if (more_may_tell && taken < kMostSamples && search_.may_go_on()) {
         wanted = taken + 1;
       } else {
@@ -209,17 +218,17 @@ void Generaliser::find_expressions() {
       continue;
     }
     // What is more than sizes and products has to be the same expression at some more choices of sizes.
-    const std::string now = explanation();
-    times = now == before && !terms_.ambiguous() ? times + 1 : 0;
-    if (!terms_.guessed() || times == kTimes) break;
-    if (!search_.may_go_on() && taken >= search_.enough_samples() && !terms_.ambiguous()) break;
+    std::vector<SizeExpr> now = explanation();
+    times = now == before && !explainer_.ambiguous() ? times + 1 : 0;
+    if (!explainer_.guessed() || times == kTimes) break;
+    if (!search_.may_go_on() && taken >= search_.enough_samples() && !explainer_.ambiguous()) break;
     if (taken >= most || !search_.may_go_on()) {
       give_up();
       wanted = search_.enough_samples();
-      before.clear();
+      before.reset();
       continue;
     }
-    before = now;
+    before = std::move(now);
     if (const std::optional<GroupSizes> sizes = distinguishing_sizes()) search_.add_sample(*sizes);
     wanted = taken + 1;
   }
@@ -258,13 +267,14 @@ void Generaliser::add_size(std::uint32_t call) {
   const at::Tensor value = program_.session.value_of(*program_.log[call].node);
   if (!node || !value.defined()) return;
   for (std::int64_t dim = 0; dim < value.dim(); ++dim) {
-    SizeTerms::Values values = {value.size(dim)};
+    RunValues values = {value.size(dim)};
     for (const auto& sample : search_.samples()) {
       const at::IntArrayRef sizes = sample->sizes_of(call);
       if (sizes.size() != static_cast<std::size_t>(value.dim())) return;
       values.push_back(sizes[static_cast<std::size_t>(dim)]);
     }
-    terms_.add_size(call, dim, values);
+    std::string symbol = symbol_of(call, dim);
+    if (explainer_.add_size(symbol, values)) places_.emplace(std::move(symbol), SizePlace(call, dim));
   }
 }
 
@@ -276,7 +286,8 @@ void Generaliser::add_questions(std::uint32_t until) {
 }
 
 bool Generaliser::explain() {
-  terms_ = SizeTerms();
+  explainer_ = SizeExplainer();
+  places_.clear();
   explained_.clear();
   constants_.clear();
   next_question_ = 0;
@@ -305,22 +316,22 @@ void Generaliser::refuse_untold() const {
                            " has other numbers");
 }
 
-std::optional<SizeTerms::Id> Generaliser::term_for(const std::vector<Argument>& values) {
+std::optional<SizeExpr> Generaliser::size_for(const std::vector<Argument>& values) {
   if (values.front().is_int()) {
-    SizeTerms::Values integers;
+    RunValues integers;
     for (const Argument& value : values) integers.push_back(value.as_int());
-    return terms_.explain(integers);
+    return explainer_.explain(integers);
   }
-  SizeTerms::Reals reals;
+  Reals reals;
   for (const Argument& value : values) reals.push_back(value.as_float());
-  return terms_.explain(reals);
+  return explainer_.explain(reals);
 }
 
 bool Generaliser::explain_number(Place place) {
   add_questions(place.first);
   const std::vector<Argument>& values = changes_.at(place);
-  if (const std::optional<SizeTerms::Id> term = term_for(values)) {
-    explained_.emplace_back(place, *term);
+  if (std::optional<SizeExpr> size = size_for(values)) {
+    explained_.emplace_back(place, *std::move(size));
     return true;
   }
   unexplained_ = place;
@@ -351,9 +362,9 @@ bool Generaliser::explain_constant(std::uint32_t call) {
     }
     if (std::all_of(numbers.begin(), numbers.end(), [&](const Argument& each) { return each == numbers.front(); }))
       continue;
-    const std::optional<SizeTerms::Id> term = term_for(numbers);
-    fits = term.has_value();
-    if (term) constant.elements.emplace_back(static_cast<std::size_t>(i), *term);
+    std::optional<SizeExpr> size = size_for(numbers);
+    fits = size.has_value();
+    if (size) constant.elements.emplace_back(static_cast<std::size_t>(i), *std::move(size));
   }
   if (fits) {
     constants_.push_back(std::move(constant));
@@ -378,12 +389,12 @@ void Generaliser::fix_number(Place place) { search_.fix_dependence(place.first, 
 void Generaliser::give_up() {
   if (search_.is_disguised()) return search_.drop_disguised();
   has_no_rule_ = true;
-  for (const auto& [place, term] : explained_) {
-    if (terms_.is_guess(term)) return fix_number(place);
+  for (const auto& [place, size] : explained_) {
+    if (explainer_.is_guess(size)) return fix_number(place);
   }
   // The next choice of sizes must be another one.
   if (constants_.empty()) {
-    for (const auto& [place, term] : explained_) fix_number(place);
+    for (const auto& [place, size] : explained_) fix_number(place);
   }
   for (const Constant& constant : constants_)
     search_.fix_dependence_of_constant(constant.call,

@@ -2,7 +2,7 @@
 //
 // C++ hands out sizes as plain numbers, so the first trace holds them as numbers. The program is run again at other
 // sizes (trace/size_search.h); where it does the same, each number of the graph that has changed is explained as an
-// expression of sizes (trace/size_terms.h) and written so (trace/size_writer.h). A dimension on which the program
+// expression of sizes (trace/size_explainer.h) and written so (trace/size_writer.h). A dimension on which the program
 // depends in another way keeps its size, which the graph asserts.
 //
 // Leaf modules have been raised before: what they do inside is theirs. Cost: as a rule two to four further runs of the

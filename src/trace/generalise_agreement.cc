@@ -41,28 +41,53 @@ bool Generaliser::squeezes() const {
   return false;
 }
 
+namespace {
+
+using SizesOfRun = std::map<std::string, std::int64_t>;
+
 // As near as explanations are: what a program computes of sizes in float is no other number.
-bool is_near(const Argument& argument, const SizeTerms::Number& number) {
+bool is_near(const Argument& argument, const SizeExpr& size, const SizesOfRun& sizes) {
   constexpr double kRounding = 3e-7;
-  if (!number.is_known) return false;
-  if (argument.is_int()) return argument.as_int() == number.whole;
-  return std::abs(argument.as_float() - number.real) <= kRounding * std::abs(number.real);
+  if (argument.is_int()) return size.evaluate(sizes) == argument.as_int();
+  const std::optional<double> number = size.evaluate_real(sizes);
+  return number && std::abs(argument.as_float() - *number) <= kRounding * std::abs(*number);
 }
+
+// A tensor that is made of numbers one by one.
+bool is_near(const at::Tensor& value, const at::Tensor& first,
+             const std::vector<std::pair<std::size_t, SizeExpr>>& elements, const SizesOfRun& sizes) {
+  if (value.sizes() != first.sizes() || value.scalar_type() != first.scalar_type()) return false;
+  const at::Tensor flat = value.detach().flatten(), before = first.detach().flatten();
+  auto element = elements.begin();
+  for (std::int64_t i = 0; i < flat.numel(); ++i) {
+    const at::Scalar number = flat[i].item();
+    const bool is_computed = element != elements.end() && element->first == static_cast<std::size_t>(i);
+    if (!is_computed && !flat[i].equal(before[i])) return false;
+    if (is_computed && !is_near(number.isFloatingPoint() ? Argument(number.toDouble()) : Argument(number.toLong()),
+                                (element++)->second, sizes))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 // Whether all numbers that the graph computes are those of the program.
 bool Generaliser::agrees(const Sample& sample) const {
   const auto is_alive = [&](std::uint32_t call) { return !program_.log[call].node->is_erased(); };
-  const auto values = terms_.evaluate([&](std::uint32_t call, std::int64_t dim) {
-    const at::IntArrayRef sizes = sample.sizes_of(call);
-    return dim < static_cast<std::int64_t>(sizes.size()) ? sizes[static_cast<std::size_t>(dim)] : -1;
-  });
+  SizesOfRun sizes;
+  for (const auto& [symbol, place] : places_) {
+    const at::IntArrayRef all = sample.sizes_of(place.first);
+    const auto dim = static_cast<std::size_t>(place.second);
+    sizes.emplace(symbol, dim < all.size() ? all[dim] : -1);
+  }
   std::map<Place, Argument> now;
   for (const Sample::Change& change : sample.changes()) {
     if (is_alive(change.call)) now.emplace(Place(change.call, change.leaf), change.value);
   }
-  for (const auto& [place, term] : explained_) {
+  for (const auto& [place, size] : explained_) {
     const auto changed = now.find(place);
-    if (!is_near(changed == now.end() ? program_.log.leaf(place.first, place.second) : changed->second, values[term]))
+    if (!is_near(changed == now.end() ? program_.log.leaf(place.first, place.second) : changed->second, size, sizes))
       return false;
     if (changed != now.end()) now.erase(changed);
   }
@@ -73,26 +98,11 @@ bool Generaliser::agrees(const Sample& sample) const {
   }
   for (const Constant& constant : constants_) {
     const auto changed = constants.find(constant.call);
-    if (!agrees(constant, changed == constants.end() ? constant.first : changed->second, values)) return false;
+    const at::Tensor& value = changed == constants.end() ? constant.first : changed->second;
+    if (!is_near(value, constant.first, constant.elements, sizes)) return false;
     if (changed != constants.end()) constants.erase(changed);
   }
   return constants.empty();
-}
-
-bool Generaliser::agrees(const Constant& constant, const at::Tensor& value,
-                         const std::vector<SizeTerms::Number>& terms) const {
-  if (value.sizes() != constant.first.sizes() || value.scalar_type() != constant.first.scalar_type()) return false;
-  const at::Tensor flat = value.detach().flatten(), before = constant.first.detach().flatten();
-  auto element = constant.elements.begin();
-  for (std::int64_t i = 0; i < flat.numel(); ++i) {
-    const at::Scalar number = flat[i].item();
-    const bool is_computed = element != constant.elements.end() && element->first == static_cast<std::size_t>(i);
-    if (!is_computed && !flat[i].equal(before[i])) return false;
-    if (is_computed && !is_near(number.isFloatingPoint() ? Argument(number.toDouble()) : Argument(number.toLong()),
-                                terms[(element++)->second]))
-      return false;
-  }
-  return true;
 }
 
 // Inputs of another number of dimensions may be another program: of all that what was asked for comes from.
@@ -149,26 +159,20 @@ void Generaliser::write() {
   write_ranks();
   write_lengths();
   if (changes_.empty() && constants_changed_.empty()) return;
-  SizeWriter writer(graph_, program_.session, program_.log, terms_, std::move(sizes));
-  for (const auto& [place, term] : explained_) writer.replace(place.first, place.second, term);
+  SizeWriter writer(graph_, program_.session, program_.log, places_, std::move(sizes));
+  for (const auto& [place, size] : explained_) writer.replace(place.first, place.second, size);
   for (Constant& constant : constants_)
     writer.replace_constant(constant.call, constant.first, std::move(constant.elements));
   writer.write();
 }
 
-std::vector<SizeTerms::Id> Generaliser::terms_in_use() const {
-  std::vector<SizeTerms::Id> terms;
-  for (const auto& [place, term] : explained_) terms.push_back(term);
+std::vector<SizeExpr> Generaliser::explanation() const {
+  std::vector<SizeExpr> sizes;
+  for (const auto& [place, size] : explained_) sizes.push_back(size);
   for (const Constant& constant : constants_) {
-    for (const auto& [element, term] : constant.elements) terms.push_back(term);
+    for (const auto& [element, size] : constant.elements) sizes.push_back(size);
   }
-  return terms;
-}
-
-std::string Generaliser::explanation() const {
-  std::string text;
-  for (const SizeTerms::Id term : terms_in_use()) text += terms_.str(term) + ";";
-  return text;
+  return sizes;
 }
 
 }  // namespace fx::internal

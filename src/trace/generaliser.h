@@ -11,8 +11,9 @@
 #include <vector>
 
 #include <fxgraph/trace/generalise.h>
+#include <fxgraph/trace/size_explainer.h>
 #include <fxgraph/trace/size_search.h>
-#include <fxgraph/trace/size_terms.h>
+#include <fxgraph/trace/size_writer.h>
 
 namespace fx::internal {
 
@@ -50,7 +51,7 @@ class Generaliser {
   struct Constant {
     std::uint32_t call;
     at::Tensor first;
-    std::vector<std::pair<std::size_t, SizeTerms::Id>> elements;
+    std::vector<std::pair<std::size_t, SizeExpr>> elements;
   };
 
   void find_expressions();
@@ -67,9 +68,8 @@ class Generaliser {
   void fix_unexplained();
   bool explain_number(Place place);
   bool explain_constant(std::uint32_t call);
-  std::optional<SizeTerms::Id> term_for(const std::vector<Argument>& values);
-  std::vector<SizeTerms::Id> terms_in_use() const;
-  std::string explanation() const;
+  std::optional<SizeExpr> size_for(const std::vector<Argument>& values);
+  std::vector<SizeExpr> explanation() const;
   void fix_number(Place place);
   std::string no_rule(Place place) const;
   void give_up();
@@ -78,7 +78,6 @@ class Generaliser {
   void write_lengths();
   void write_ranks();
   bool agrees(const Sample& sample) const;
-  bool agrees(const Constant& constant, const at::Tensor& value, const std::vector<SizeTerms::Number>& terms) const;
   void write();
 
   Graph& graph_;
@@ -88,11 +87,12 @@ class Generaliser {
   Retrace& retrace_;
   std::unique_ptr<Sample> given_;  // of a program that was traced at other sizes: its run at those given
   SizeSearch search_;
-  SizeTerms terms_;
+  SizeExplainer explainer_;
+  SizePlaces places_;  // of what it knows
   // The changed numbers and tensors that are still in the graph: the first value, then one for each sample.
   std::map<Place, std::vector<Argument>> changes_;
   std::map<std::uint32_t, std::vector<at::Tensor>> constants_changed_;
-  std::vector<std::pair<Place, SizeTerms::Id>> explained_;
+  std::vector<std::pair<Place, SizeExpr>> explained_;
   std::vector<Constant> constants_;
   std::optional<Place> unexplained_;                   // after explain(): a number for which there is no expression,
   std::optional<std::uint32_t> unexplained_constant_;  // or a tensor

@@ -10,6 +10,9 @@
 
 namespace fx::internal {
 
+/// The last of the placeholders from this one on; itself where it is none.
+Node& last_placeholder(Node& node);
+
 /// The input that `part` is or is taken from, and how: `[1]`.
 std::pair<Node*, std::string> path_of(Node& part);
 

@@ -1,6 +1,7 @@
 
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/trace/leaf_matcher.h>
+#include <fxgraph/trace/same_calls.h>
 
 namespace fx::internal {
 namespace {
@@ -9,31 +10,10 @@ constexpr int kWindow = 64;  // how far from the others an operator without argu
 
 }  // namespace
 
-bool LeafMatcher::equal(const Argument& wanted, const Argument& found, const LeafMatch& match) const {
-  if (const Node* node = wanted.node_or_null()) return found.node_or_null() == match.image[*node];
-  if (!wanted.is_container()) return wanted == found;
-  const ArgumentSpan a = wanted.elements();
-  const ArgumentSpan b = found.elements();
-  if (wanted.kind() != found.kind() || a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!equal(a[i], b[i], match)) return false;
-  }
-  return true;
-}
-
-bool LeafMatcher::fits(const Node& wanted, Node& candidate, const LeafMatch& match) const {
-  if (candidate.op() != wanted.op() || candidate.target() != wanted.target() || taken_.contains(&candidate))
-    return false;
-  if (candidate.args().size() != wanted.args().size() || candidate.kwargs().size() != wanted.kwargs().size())
-    return false;
-  for (std::size_t i = 0; i < wanted.args().size(); ++i) {
-    if (!equal(wanted.args()[i], candidate.args()[i], match)) return false;
-  }
-  for (std::size_t i = 0; i < wanted.kwargs().size(); ++i) {
-    if (wanted.kwargs().name(i) != candidate.kwargs().name(i)) return false;
-    if (!equal(wanted.kwargs().value(i), candidate.kwargs().value(i), match)) return false;
-  }
-  return true;
+bool LeafMatcher::fits(const Node& wanted, const Node& candidate, const LeafMatch& match) const {
+  return !taken_.contains(&candidate) && same_call(wanted, candidate, [&](const Node& pattern, const Node& found) {
+    return match.image[pattern] == &found;
+  });
 }
 
 // A result that the program does not take leaves no getitem.

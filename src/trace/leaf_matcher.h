@@ -49,8 +49,7 @@ class LeafMatcher {
  private:
   Node* find_call(const Node& wanted, LeafMatch& match);
   static bool may_be_absent(const Node& wanted);
-  bool fits(const Node& wanted, Node& candidate, const LeafMatch& match) const;
-  bool equal(const Argument& wanted, const Argument& found, const LeafMatch& match) const;
+  bool fits(const Node& wanted, const Node& candidate, const LeafMatch& match) const;
 
   const Graph& pattern_;
   Node& near_;

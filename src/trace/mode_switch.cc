@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/trace/same_calls.h>
 
 namespace fx::internal {
 namespace {
@@ -113,13 +114,9 @@ std::optional<std::size_t> mode_argument(const Node& node) {
 
 // Whether two traces of a program at different sizes run the same operators; then their nodes have the same ids.
 bool runs_the_same(const Graph& a, const Graph& b) {
-  const Node* other = first_node(b);
-  for (const Node& node : a.nodes()) {
-    if (!other || other->id() != node.id() || other->op() != node.op() || other->target() != node.target())
-      return false;
-    other = other->next();
-  }
-  return !other;
+  return same_nodes(a, b, [](const Node& x, const Node& y) {
+    return x.id() == y.id() && x.op() == y.op() && x.target() == y.target();
+  });
 }
 
 std::vector<bool> modes_of(const Module& root) {

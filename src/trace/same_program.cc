@@ -5,6 +5,7 @@
 
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ops/call.h>
+#include <fxgraph/trace/same_calls.h>
 #include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {
@@ -40,11 +41,6 @@ const CapturedTensor* captured_at(const Session& session, Symbol path) {
     if (captured.path == path.view()) return &captured;
   }
   return nullptr;
-}
-
-const Node* first_node(const Graph& graph) {
-  const auto nodes = graph.nodes();
-  return nodes.begin() == nodes.end() ? nullptr : &*nodes.begin();
 }
 
 bool same_constants(const Session& a, const Session& b) {
@@ -358,17 +354,7 @@ bool SameProgram::match_arguments(const Node& first, const Node& second) {
 }
 
 bool SameProgram::match_argument(const Argument& first, const Argument& second) {
-  if (first.kind() != second.kind()) return false;
-  if (first.is_node()) return match(first.node(), second.node());
-  if (first.is_container()) {
-    const auto a = first.elements(), b = second.elements();
-    if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (!match_argument(a[i], b[i])) return false;
-    }
-    return true;
-  }
-  return first == second;
+  return same_argument(first, second, [this](const Node& a, const Node& b) { return match(a, b); });
 }
 
 std::vector<BufferUpdate> SameProgram::updates() const {

@@ -22,8 +22,6 @@
 
 namespace fx::internal {
 
-/// Null when the graph is empty.
-const Node* first_node(const Graph& graph);
 /// The tensor that has this path; null when there is none.
 const CapturedTensor* captured_at(const Session& session, Symbol path);
 /// The tensor itself, which must be there.

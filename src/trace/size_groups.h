@@ -78,6 +78,7 @@ class SizeGroups {
   /// Each dimension is a group of its own; `varies` says which may vary.
   SizeGroups(const std::vector<BoundTensor>& inputs, const std::vector<std::vector<bool>>& varies);
 
+  const std::vector<BoundTensor>& inputs() const { return inputs_; }
   std::vector<SizeGroup> groups;
   std::vector<SizeDimension> dimensions;
   /// Whether nothing is computed of what has these sizes, so that they may be as large as one likes.

@@ -221,6 +221,7 @@ void SizeSearch::fix(std::uint32_t group, const std::string& why, const std::str
 // ── What fails alone ──────────────────────────────────────────────────────────────────────────────────────────────
 
 void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sample& failure) {
+  if (settle_as_demanded(sizes, failure)) return;
   const std::uint32_t last = failure.failed_at();
   Some culprits;
   Failures failures;

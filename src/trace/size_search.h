@@ -103,6 +103,9 @@ class SizeSearch {
   bool may_explore() const;
   bool may_look_into_corners() const;
   void check_alone();
+  bool settle_as_demanded(const GroupSizes& sizes, const Sample& failure);
+  bool keep_to(std::uint32_t index, std::int64_t tried, const SizeCondition& demand, const Sample& failure);
+  bool fix_unless_near(std::uint32_t index, std::int64_t tried, const Sample& failure);
   bool take_suggested_step(std::uint32_t group, const Sample& failure, std::int64_t bad);
   void exclude_ones(const Some& some, const Sample& all,
                     const std::function<std::unique_ptr<Sample>(const Some&)>& try_ones);
@@ -115,20 +118,16 @@ class SizeSearch {
   void forget(std::size_t sample);
   void forget_all();
   bool works(const GroupSizes& sizes, std::uint32_t last);
+  bool is_about_steps(std::uint32_t group, std::int64_t bad, std::uint32_t last);
   void settle(const Some& active, const GroupSizes& sizes, const Sample& failure);
   void settle_together(const Some& active, const GroupSizes& sizes, const Sample& failure);
   bool narrow_together(const Some& some, const GroupSizes& sizes, const Sample& failure);
-  bool is_about_steps(std::uint32_t group, std::int64_t bad, std::uint32_t last);
   bool narrow(std::uint32_t group, const GroupSizes& sizes, const Sample& failure, std::uint32_t last);
   bool narrow_to(std::uint32_t group, std::int64_t bad, const Sample& failure, std::uint32_t last, bool looks);
   bool find_bound(std::uint32_t group, std::int64_t bad, const Sample& failure, std::uint32_t last);
   bool find_steps_beside(std::uint32_t group, const GroupSizes& others, std::uint32_t last);
   bool goes_in_steps(std::uint32_t group, std::int64_t bad, std::uint32_t last);
   Some tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last);
-  Some tie_one_by_one(const Some& alike, const GroupSizes& sizes, std::uint32_t last);
-  Some tie_needed(Some alike, const GroupSizes& sizes, std::uint32_t last);
-  Some tie_some(const Some& alike, const GroupSizes& sizes, std::uint32_t last);
-  bool tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last);
   bool find_steps(const Some& some, const Sample& failure);
   bool widen_step(std::uint32_t group, std::uint32_t last);
   bool works_at(const Some& some, std::int64_t size, std::uint32_t last);

@@ -7,11 +7,16 @@
 namespace fx::internal {
 namespace {
 
-bool is_prime(std::int64_t number) {
-  for (std::int64_t divisor = 2; divisor * divisor <= number; ++divisor) {
-    if (number % divisor == 0) return false;
+// A part of the step that does as well, without one prime factor after the other.
+template <typename Does>
+std::int64_t smallest_step(std::int64_t step, const Does& does) {
+  std::int64_t rest = step;  // of which no prime before divides it
+  for (std::int64_t prime = 2; prime < step; ++prime) {
+    if (rest % prime != 0) continue;
+    while (rest % prime == 0) rest /= prime;
+    while (step % prime == 0 && step > prime && does(step / prime)) step /= prime;
   }
-  return true;
+  return step;
 }
 
 }  // namespace
@@ -57,10 +62,7 @@ bool SizeSearch::find_steps_beside(std::uint32_t index, const GroupSizes& others
   };
   for (std::int64_t step : {group.size & -group.size, group.size}) {
     if (step == 1 || !does(group.size + step) || !does(group.size + 3 * step)) continue;
-    for (std::int64_t prime = 2; prime < step; ++prime) {
-      while (is_prime(prime) && step % prime == 0 && step > prime && does(group.size + step / prime)) step /= prime;
-    }
-    group.vary_in(step);
+    group.vary_in(smallest_step(step, [&](std::int64_t less) { return does(group.size + less); }));
     return true;
   }
   return false;
@@ -76,10 +78,7 @@ bool SizeSearch::find_steps(const Some& some, const Sample& failure) {
   if (power != 1 && power != size && works_at(some, size + power, last)) step = power;
   if (step == 0 && works_at(some, 2 * size, last)) step = size;
   if (step != 0) {
-    for (std::int64_t prime = 2; prime < step; ++prime) {
-      if (!is_prime(prime)) continue;
-      while (step % prime == 0 && step > prime && works_at(some, size + step / prime, last)) step /= prime;
-    }
+    step = smallest_step(step, [&](std::int64_t less) { return works_at(some, size + less, last); });
     for (const std::uint32_t group : some) groups_.groups[group].vary_in(step);
     return true;
   }

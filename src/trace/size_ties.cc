@@ -2,116 +2,131 @@
 #include <fxgraph/trace/size_search.h>
 
 #include <algorithm>
-#include <bit>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include <fxgraph/symbolic/relations.h>
+#include <fxgraph/trace/size_demands.h>
 
 namespace fx::internal {
+namespace {
 
-bool SizeSearch::tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last) {
-  if (!works_at(some, sizes[some.front()], last)) return false;
-  // Those that are tied are known by the first of them.
-  const std::uint32_t first = *std::min_element(some.begin(), some.end());
-  for (const std::uint32_t group : some) {
-    if (group != first) groups_.tie(first, group);
+bool holds_at(const SizeCondition& condition, const std::map<std::string, std::int64_t>& sizes) {
+  const std::optional<std::int64_t> left = condition.left.evaluate(sizes), right = condition.right.evaluate(sizes);
+  if (!left || !right) return false;
+  if (condition.relation == SizeRelation::holds) return *left != 0;
+  if (condition.relation == SizeRelation::multiple) return *right != 0 && *left % *right == 0;
+  const auto row = std::ranges::find(kRelations, condition.relation, &RelationRow::relation);
+  return row->holds(static_cast<double>(*left), static_cast<double>(*right));
+}
+
+}  // namespace
+
+// What the call that should have come asks of sizes is in its record: nothing has to be tried. False where that says
+// nothing, or more than this. Of a call that was not made nobody knows its numbers: only what is equal counts.
+bool SizeSearch::settle_as_demanded(const GroupSizes& sizes, const Sample& failure) {
+  const std::uint32_t at = program_.log.operator_at(failure.failed_at());
+  if (at >= program_.log.size() || failure.slices_more()) return false;
+  std::map<std::string, std::int64_t> tried;
+  for (std::uint32_t i = 0; i < sizes.size(); ++i) tried.emplace(group_symbol(i), sizes[i]);
+  bool is_settled = false;
+  for (const SizeCondition& demand : demands_of(at, program_, failure, groups_)) {
+    std::set<std::string> asked;
+    const auto note = [&](const std::string& symbol) { asked.insert(symbol); };
+    demand.left.for_each_symbol(note);
+    demand.right.for_each_symbol(note);
+    const bool is_of_groups =
+        std::ranges::all_of(asked, [&](const std::string& symbol) { return tried.contains(symbol); });
+    if (asked.empty() || !is_of_groups || holds_at(demand, tried)) continue;
+    const std::uint32_t first = group_of_symbol(*asked.begin()), last = group_of_symbol(*asked.rbegin());
+    if (groups_.groups[first].dimensions.empty() || groups_.groups[last].dimensions.empty()) continue;  // tied by now
+    const bool is_tie = demand.relation == SizeRelation::equal && demand.left.is_symbol() && demand.right.is_symbol();
+    if (is_tie && groups_.groups[first].size == groups_.groups[last].size) {
+      groups_.tie(first, last);
+    } else if (asked.size() > 1 || !failure.operator_refused() || !keep_to(first, sizes[first], demand, failure)) {
+      continue;
+    }
+    is_settled = true;
+    SizeGroup& group = groups_.groups[std::min(first, last)];
+    if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
   }
+  return is_settled;
+}
+
+// Sizes from some on or up to some; else multiples; else those around the example's, or it alone.
+bool SizeSearch::keep_to(std::uint32_t index, std::int64_t tried, const SizeCondition& demand, const Sample& failure) {
+  SizeGroup& group = groups_.groups[index];
+  const std::string symbol = group_symbol(index);
+  constexpr std::int64_t kMostSize = 2048;
+  const std::int64_t size = group.size, most = 4 * size + 16;
+  if (!holds_at(demand, {{symbol, size}})) return false;
+  if (demand.relation == SizeRelation::equal && demand.left.is_symbol() && demand.right.is_integer())
+    return fix_unless_near(index, tried, failure);
+  if (size > kMostSize) return false;
+  const auto does = [&](std::int64_t each) { return each > 0 && holds_at(demand, {{symbol, each}}); };
+  std::int64_t below = size - 1, above = size + 1, all = 0;
+  while (does(below)) --below;
+  while (above <= most && does(above)) ++above;
+  for (std::int64_t each = 1; each <= most; ++each) all += does(each) ? 1 : 0;
+  const bool is_range = all == above - below - 1;
+  for (std::int64_t step = 2; step <= size && !is_range; ++step) {
+    bool is_step = size % step == 0 && step % group.step == 0;
+    for (std::int64_t each = step; each <= most && is_step; each += step) is_step = does(each);
+    if (is_step && tried % step != 0) return group.vary_in(step), true;
+  }
+  if (tried > below && (tried < above || above > most)) return false;
+  if (above - below == 2) return is_range && fix_unless_near(index, tried, failure);
+  // Further on it may do again: there nobody has looked.
+  if (below > 0) group.below = std::max(group.below, below), group.below_said = group.below_said && is_range;
+  if (above <= most) group.above = std::min(group.above, above), group.above_said = group.above_said && is_range;
   return true;
 }
 
-// Of those of one size, those that the program takes together with the first: with one that belongs to them it comes
-// further before it fails, with one of another kind it does not. None when no one brings it further.
-SizeSearch::Some SizeSearch::tie_one_by_one(const Some& alike, const GroupSizes& sizes, std::uint32_t last) {
-  const std::uint32_t first = alike.front();
-  Some tied = {first};
-  const auto reached_with = [&](const Some& some) {
-    bool came_through = false;
-    const std::unique_ptr<Sample> sample = attempt(groups_.examples_with(some, sizes[first]), last, &came_through);
-    return came_through ? Sample::kToTheEnd : sample->failed_at();
-  };
-  std::uint32_t reached = reached_with(tied);
-  for (bool goes_on = true; goes_on && reached != Sample::kToTheEnd;) {
-    goes_on = false;
-    for (const std::uint32_t other : alike) {
-      if (std::find(tied.begin(), tied.end(), other) != tied.end()) continue;
-      tied.push_back(other);
-      const std::uint32_t with_other = reached_with(tied);
-      goes_on |= with_other > reached;
-      if (with_other <= reached) tied.pop_back();
-      reached = std::max(reached, with_other);
-      if (reached == Sample::kToTheEnd) break;
-    }
+// A weight has the sizes that it has. Else what is one broadcasts, and a program may slice a table for smaller ones.
+bool SizeSearch::fix_unless_near(std::uint32_t index, std::int64_t tried, const Sample& failure) {
+  SizeGroup& group = groups_.groups[index];
+  const std::uint32_t last = failure.failed_at();
+  const bool is_larger = tried > group.size;
+  if (is_held_by_parameter(failure) || !works_at({index}, group.size + (is_larger ? -1 : 1), last)) {
+    group.fix(reason(failure), failure.where());
+    return true;
   }
-  if (reached != Sample::kToTheEnd) return {};
-  return tie_all(tied, sizes, last) ? tied : Some();
+  if (!is_larger || works_at({index}, tried, last)) return false;
+  group.above = group.size + 1;
+  return true;
 }
 
-// All of one size, but for those without which it works as well.
-SizeSearch::Some SizeSearch::tie_needed(Some alike, const GroupSizes& sizes, std::uint32_t last) {
-  const std::int64_t size = sizes[alike.front()];
-  if (!works_at(alike, size, last)) return {};
-  for (std::size_t i = alike.size(); i-- > 1;) {
-    Some less = alike;
-    less.erase(less.begin() + static_cast<std::ptrdiff_t>(i));
-    if (works_at(less, size, last)) alike = std::move(less);
-  }
-  return tie_all(alike, sizes, last) ? alike : Some();
-}
-
-// Any three or more of those of one size with the first, the fewest before others: a batch and the same of two states,
-// where as many layers as that batch has are of that size, too.
-SizeSearch::Some SizeSearch::tie_some(const Some& alike, const GroupSizes& sizes, std::uint32_t last) {
-  constexpr std::size_t kMost = 6;
-  if (alike.size() < 4 || alike.size() > kMost) return {};
-  const auto num_others = static_cast<unsigned>(alike.size() - 1);
-  for (unsigned count = 2; count < num_others; ++count) {
-    for (unsigned others = 0; others < (1U << num_others); ++others) {
-      if (static_cast<unsigned>(std::popcount(others)) != count) continue;
-      Some some = {alike.front()};
-      for (unsigned i = 0; i < num_others; ++i) {
-        if (others >> i & 1U) some.push_back(alike[i + 1]);
-      }
-      if (tie_all(some, sizes, last)) return some;
-    }
-  }
-  return {};
-}
-
-// Those that fail in the same place of several inputs first, then any two, then those that go together, then all of one
-// size that need each other: two of one size may be so by chance. Returns those left over.
+// Any two of one size, for they may be so by chance; else all that fail. Returns those left over.
 SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last) {
   Some left;
-  const auto place = [&](std::uint32_t group) {
-    const SizeDimension& first = groups_.dimensions[groups_.groups[group].dimensions.front()];
-    return std::pair(first.input, first.dim);
-  };
   while (!culprits.empty()) {
     const std::uint32_t first = culprits.front();
-    const std::int64_t size = groups_.groups[first].size;
-    Some alike = {first}, same_place = {first};
-    const auto consider = [&](std::uint32_t other) {
+    const auto is_alike = [&](std::uint32_t other) {
       const SizeGroup& group = groups_.groups[other];
-      if (other == first || group.size != size || group.fixed || group.dimensions.empty()) return;
-      if (std::find(alike.begin(), alike.end(), other) != alike.end()) return;
-      alike.push_back(other);
+      return group.size == groups_.groups[first].size && !group.fixed && !group.dimensions.empty();
     };
-    for (const std::uint32_t other : culprits) consider(other);
-    for (const std::uint32_t other : alike) {
-      if (place(other).first != place(first).first && place(other).second == place(first).second)
-        same_place.push_back(other);
+    Some alike;
+    std::ranges::copy_if(culprits, std::back_inserter(alike), is_alike);
+    Some others = alike;
+    std::ranges::copy_if(active, std::back_inserter(others), [&](std::uint32_t each) {
+      return is_alike(each) && std::ranges::find(alike, each) == alike.end();
+    });
+    const auto partner = std::ranges::find_if(others, [&](std::uint32_t other) {
+      return other != first && works_at({first, other}, sizes[first], last);
+    });
+    Some tied = {first};
+    if (partner != others.end()) {
+      tied.push_back(*partner);
+    } else if (alike.size() > 2 && works_at(alike, sizes[first], last)) {
+      tied = alike;
+    } else {
+      left.push_back(first);
     }
-    const std::size_t num_culprits = alike.size();
-    for (const std::uint32_t other : active) consider(other);
-    Some tied;
-    if (same_place.size() > 1 && tie_all(same_place, sizes, last)) tied = same_place;
-    for (std::size_t i = 1; i < alike.size() && tied.empty(); ++i) {
-      if (tie_all({first, alike[i]}, sizes, last)) tied = {first, alike[i]};
+    for (const std::uint32_t each : tied) {
+      if (each != first) groups_.tie(first, each);
+      std::erase(culprits, each);
     }
-    if (tied.empty() && alike.size() > 2) tied = tie_one_by_one(alike, sizes, last);
-    if (tied.empty() && alike.size() > 2) tied = tie_needed(alike, sizes, last);
-    alike.resize(std::max(num_culprits, std::size_t{1}));
-    if (tied.empty()) tied = tie_some(alike, sizes, last);
-    if (tied.empty() && alike.size() > 2 && tie_all(alike, sizes, last)) tied = alike;
-    if (tied.empty()) left.push_back(first), tied = {first};
-    std::erase_if(culprits,
-                  [&](std::uint32_t each) { return std::find(tied.begin(), tied.end(), each) != tied.end(); });
   }
   return left;
 }

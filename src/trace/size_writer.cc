@@ -8,74 +8,44 @@
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/size_report.h>
+#include <fxgraph/trace/input_assertions.h>
 
 namespace fx::internal {
-namespace {
-
-Symbol target_of(SizeOp op) {
-  static const Symbol kMin("prim::min.int"), kMax("prim::max.int");
-  switch (op) {
-    case SizeOp::add:
-    case SizeOp::real_add: return python::kAdd;
-    case SizeOp::sub: return python::kSub;
-    case SizeOp::floordiv: return python::kFloorDiv;
-    case SizeOp::mod: return python::kMod;
-    case SizeOp::truediv: return python::kTrueDiv;
-    case SizeOp::sqrt: return python::kSqrt;
-    case SizeOp::min: return kMin;
-    case SizeOp::max: return kMax;
-    default: return python::kMul;
-  }
-}
-
-std::uint32_t count_leaves(const Argument& argument) {
-  if (!argument.is_container() || argument.kind() == ArgumentKind::complex) return 1;
-  std::uint32_t count = 0;
-  for (const Argument& element : argument.elements()) count += count_leaves(element);
-  return count;
-}
-
-Node& last_placeholder(Node& node) {
-  Node* last = &node;
-  while (last->is(Op::placeholder) && last->next() && last->next()->is(Op::placeholder)) last = last->next();
-  return *last;
-}
-
-}  // namespace
 
 // ── Expressions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 // Where the shape of a tensor may change later its size is read at once.
-Node& SizeWriter::size_node(const SizeTerm& term) {
+Node& SizeWriter::size_node(const SizePlace& place) {
   static const Symbol kSize("aten::size.int");
-  Node* of = session_.standing_for(*log_[term.call].node);
-  if (const auto read = sizes_.find({of, term.number}); read != sizes_.end()) return *read->second;
-  const std::vector<Argument> args = {Argument(of), term.number};
-  if (!session_.reshapes_in_place()) return graph_.call_function(kSize, args);
+  Node* of = session_.standing_for(*log_[place.first].node);
+  Node*& read = sizes_[{of, place.second}];
+  if (read) return *read;
+  const std::vector<Argument> args = {Argument(of), place.second};
+  if (!session_.reshapes_in_place()) return *(read = &graph_.call_function(kSize, args));
   const auto at = graph_.inserting_after(last_placeholder(*of));
-  return graph_.call_function(kSize, args);
+  return *(read = &graph_.call_function(kSize, args));
 }
 
-Argument SizeWriter::argument(SizeTerms::Id id) {
-  const SizeTerm& term = terms_[id];
-  if (term.op == SizeOp::constant) return term.number;
-  if (term.op == SizeOp::real) return term.real;
-  const auto known = nodes_.find(id);
-  return Argument(known == nodes_.end() ? make(id) : *known->second);
+Node& SizeWriter::call(Symbol target, ArgumentSpan arguments) {
+  std::string text = target.str();
+  for (const Argument& argument : arguments) text += " " + to_string(argument);
+  Node*& made = calls_[text];
+  if (!made) made = &graph_.call_function(target, arguments);
+  return *made;
 }
 
-Node& SizeWriter::make(SizeTerms::Id id) {
-  const SizeTerm& term = terms_[id];
-  Node* node = nullptr;
-  if (term.op == SizeOp::size) {
-    node = &size_node(term);
-  } else {
-    std::vector<Argument> args = {argument(term.a)};
-    if (!is_of_one(term.op)) args.push_back(argument(term.b));
-    node = &graph_.call_function(target_of(term.op), args);
+Argument SizeWriter::argument(const SizeExpr& size) {
+  static const std::map<std::string, Symbol> kOfReals = {
+      {"Add", python::kAdd}, {"Mul", python::kMul}, {"FloatTrueDiv", python::kTrueDiv}, {"FloatPow", python::kSqrt}};
+  if (!size.is_real()) {
+    return numbers_.number(size, [this](const std::string& symbol) { return Argument(size_node(places_.at(symbol))); });
   }
-  nodes_.emplace(id, node);
-  return *node;
+  if (size.operands().empty()) return *size.evaluate_real({});
+  const Symbol target = kOfReals.at(size.name());
+  std::vector<Argument> args;
+  for (const SizeExpr& operand : size.operands()) args.push_back(argument(operand));
+  if (target == python::kSqrt) args.resize(1);
+  return Argument(call(target, args));
 }
 
 void SizeWriter::write() {
@@ -132,7 +102,7 @@ void SizeWriter::rewrite_call(const Replacement* first, const Replacement* last)
     std::uint32_t here = begin;
     *value = map_leaves(*value, [&](const Argument& old) {
       if (first == last || first->leaf != here++) return old;
-      return argument((first++)->term);
+      return argument((first++)->size);
     });
   }
   node.set_args_kwargs(args, kwargs);

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include <fxgraph/contract/assertions.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/size_groups.h>
-#include <fxgraph/trace/size_terms.h>
 #include <fxgraph/trace/trace_log.h>
 
 namespace fx::internal {
@@ -21,19 +21,29 @@ namespace fx::internal {
 /// The nodes that read sizes, by tensor and dimension.
 using SizeNodes = std::map<std::pair<Node*, std::int64_t>, Node*>;  // look-up only
 
+/// A dimension of what a call returns.
+using SizePlace = std::pair<std::uint32_t, std::int64_t>;
+/// By symbol.
+using SizePlaces = std::map<std::string, SizePlace>;
+
 class SizeWriter {
  public:
-  /// `sizes` are read at the inputs already.
-  SizeWriter(Graph& graph, const Session& session, const TraceLog& log, const SizeTerms& terms, SizeNodes sizes)
-      : graph_(graph), session_(session), log_(log), terms_(terms), sizes_(std::move(sizes)) {}
+  /// `places` says what symbols stand for; `sizes` are read at the inputs already.
+  SizeWriter(Graph& graph, const Session& session, const TraceLog& log, const SizePlaces& places, SizeNodes sizes)
+      : graph_(graph),
+        session_(session),
+        log_(log),
+        places_(places),
+        sizes_(std::move(sizes)),
+        numbers_([this](Symbol target, ArgumentSpan arguments) -> Node& { return call(target, arguments); }) {}
 
-  /// Number `leaf` among the arguments of call `call` becomes `term`.
-  void replace(std::uint32_t call, std::uint32_t leaf, SizeTerms::Id term) {
-    replacements_.push_back({call, leaf, term});
+  /// Number `leaf` among the arguments of call `call` becomes `size`.
+  void replace(std::uint32_t call, std::uint32_t leaf, SizeExpr size) {
+    replacements_.push_back({call, leaf, std::move(size)});
   }
-  /// The tensor of the get_attr `call` is made of `elements`, terms or numbers.
+  /// The tensor of the get_attr `call` is made of numbers, these of `elements`.
   void replace_constant(std::uint32_t call, const at::Tensor& constant,
-                        std::vector<std::pair<std::size_t, SizeTerms::Id>> elements) {
+                        std::vector<std::pair<std::size_t, SizeExpr>> elements) {
     constants_.push_back({call, constant, std::move(elements)});
   }
   /// Makes all replacements, in the order of the graph.
@@ -42,28 +52,29 @@ class SizeWriter {
  private:
   struct Replacement {
     std::uint32_t call, leaf;
-    SizeTerms::Id term;
+    SizeExpr size;
   };
   struct Constant {
     std::uint32_t call;
     at::Tensor tensor;
-    std::vector<std::pair<std::size_t, SizeTerms::Id>> elements;
+    std::vector<std::pair<std::size_t, SizeExpr>> elements;
   };
 
-  Argument argument(SizeTerms::Id term);
-  Node& make(SizeTerms::Id term);
-  Node& size_node(const SizeTerm& term);
+  Argument argument(const SizeExpr& size);
+  Node& call(Symbol target, ArgumentSpan arguments);
+  Node& size_node(const SizePlace& place);
   void rewrite_call(const Replacement* first, const Replacement* last);
   void rewrite_constant(const Constant& constant);
 
   Graph& graph_;
   const Session& session_;
   const TraceLog& log_;
-  const SizeTerms& terms_;
+  const SizePlaces& places_;
   SizeNodes sizes_;
+  const AssertionWriter numbers_;
   std::vector<Replacement> replacements_;
   std::vector<Constant> constants_;
-  std::unordered_map<SizeTerms::Id, Node*> nodes_;
+  std::unordered_map<std::string, Node*> calls_;  // by their texts
 };
 
 /// Asserts at the inputs what the trace holds for, and notes it on them (meta_key::kSizes). Returns the sizes that it

@@ -15,6 +15,13 @@ const Argument* leaf_of(const Argument& argument, std::uint32_t& leaf) {
 
 }  // namespace
 
+std::uint32_t count_leaves(const Argument& argument) {
+  if (!argument.is_container() || argument.kind() == ArgumentKind::complex) return 1;
+  std::uint32_t count = 0;
+  for (const Argument& element : argument.elements()) count += count_leaves(element);
+  return count;
+}
+
 void TraceLog::making(const TracedCall& call) {
   const auto first = static_cast<std::uint32_t>(arguments_.size());
   for (const Argument& argument : call.arguments) arguments_.push_back(argument);
@@ -52,11 +59,7 @@ Argument TraceLog::leaf(std::uint32_t i, std::uint32_t leaf) const {
 
 std::uint32_t TraceLog::num_leaves(std::uint32_t i) const {
   std::uint32_t count = 0;
-  for (const Argument& argument : arguments(i)) {
-    std::uint32_t left = ~std::uint32_t{0};
-    leaf_of(argument, left);
-    count += ~std::uint32_t{0} - left;
-  }
+  for (const Argument& argument : arguments(i)) count += count_leaves(argument);
   return count;
 }
 

@@ -12,6 +12,9 @@
 
 namespace fx::internal {
 
+/// How many numbers, tensors and the like it has, those inside of lists counted each.
+std::uint32_t count_leaves(const Argument& argument);
+
 class TraceLog final : public TraceFollower {
  public:
   struct Call {

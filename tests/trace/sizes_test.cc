@@ -37,7 +37,7 @@ TEST(Sizes, SizesBecomeNodes) {
                                       "torch._assert(eq, \"x[1] must be a multiple of 2: aten::reshape: shape "
                                       "'[2, 5, 10]' is invalid for input of size 110\")",
                                       "aten::size.int(x, 0)", "operator.floordiv(size, 2)", "aten::size.int(x, 2)",
-                                      "operator.mul(size_2, 2)", "aten::reshape(x, [size_1, floordiv, mul])"}))
+                                      "operator.mul(2, size_2)", "aten::reshape(x, [size_1, floordiv, mul])"}))
       << gm->graph();
 }
 
