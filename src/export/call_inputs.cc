@@ -1,10 +1,8 @@
 #include <fxgraph/export/call_inputs.h>
 
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include <fxgraph/contract/open_sizes.h>
 #include <fxgraph/export/graph_writer.h>
@@ -27,14 +25,6 @@ bool is_of(const SymbolicSize& size, const std::set<std::string>& symbols) {
   bool found = false;
   size.expr.for_each_symbol([&](const std::string& symbol) { found = found || symbols.contains(symbol); });
   return found;
-}
-
-// The numbers of the example again and again.
-at::Tensor repeated(const at::Tensor& numbers, at::IntArrayRef sizes) {
-  const std::int64_t count = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(1), std::multiplies<>());
-  if (numbers.numel() == 0) return at::zeros(sizes, numbers.options());
-  const std::int64_t times = (count + numbers.numel() - 1) / numbers.numel();
-  return numbers.reshape({-1}).repeat({times}).slice(0, 0, count).reshape(sizes);
 }
 
 }  // namespace
@@ -115,6 +105,8 @@ void CallInputs::add_leaf(Node* node, const c10::IValue* example, const std::str
   const LeafNote* noted = note_ && index < note_->leaves.size() ? &note_->leaves[index] : nullptr;
   if (noted && (noted->tensor || noted->number || noted->literal)) {
     add_noted(leaf, *noted, example);
+  } else if (example && example->isInt() && example->toInt() > 1 && may_fix()) {
+    leaf.number = {SizeExpr::integer(example->toInt()), example->toInt()};  // free_sizes() says whether it may vary
   } else if (example && !example->isTensor()) {
     const std::optional<Argument> literal = to_argument(*example);
     if (!literal)
@@ -173,6 +165,10 @@ void CallInputs::say_least(const AskedSize& size, const SizeRange& range, std::i
   if (range.min == 2) guards_.push_back(SizeExpr::call("GreaterThan", {size.symbol(), 2 * step}));
 }
 
+SymbolicSize& CallInputs::size_of(Leaf& leaf, std::size_t dim) {
+  return leaf.number ? *leaf.number : leaf.meta.sizes[dim];
+}
+
 // What the program asks of sizes says which are free.
 void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
   std::vector<Leaf*> tensors;
@@ -181,9 +177,10 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
     if (leaf.literal || leaf.noted) continue;
     tensors.push_back(&leaf);
     leaf.given = leaf.meta;
+    if (leaf.number) leaf.given->sizes = {*leaf.number};  // it is the size of one, as if it were asked for it
     TensorInfo& info = examples.emplace_back();
     info.dtype = leaf.meta.dtype;
-    for (const SymbolicSize& size : leaf.meta.sizes) info.sizes.push_back(size.example);
+    for (const SymbolicSize& size : leaf.given->sizes) info.sizes.push_back(size.example);
   }
   const auto number_of = [&](const Leaf* leaf) { return std::to_string(leaf - leaves_.data()); };
   const auto name = [&](std::size_t input, std::size_t dim) {
@@ -193,7 +190,7 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
     Symbols at;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       for (std::size_t dim = 0; dim < examples[i].sizes.size(); ++dim) {
-        tensors[i]->meta.sizes[dim].expr = inputs[i].sizes[dim];
+        size_of(*tensors[i], dim).expr = inputs[i].sizes[dim];
         if (inputs[i].sizes[dim].is_symbol()) at[name(i, dim)] = examples[i].sizes[dim];
       }
       set_strides(tensors[i]->meta);
@@ -221,13 +218,14 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     for (std::size_t dim = 0; dim < examples[i].sizes.size(); ++dim) {
       const SizeExpr& expr = open.inputs[i].sizes[dim];
-      tensors[i]->meta.sizes[dim] = {expr, expr.evaluate(numbers).value_or(examples[i].sizes[dim])};
+      size_of(*tensors[i], dim) = {expr, expr.evaluate(numbers).value_or(examples[i].sizes[dim])};
       const auto range = open.ranges.find(name(i, dim));
       if (range == open.ranges.end()) continue;
-      say_least({"size", static_cast<std::size_t>(tensors[i] - leaves_.data()), static_cast<std::int64_t>(dim)},
-                range->second, open.step(name(i, dim)));
+      const auto leaf = static_cast<std::size_t>(tensors[i] - leaves_.data());
+      say_least({tensors[i]->number ? "value" : "size", leaf, static_cast<std::int64_t>(dim)}, range->second,
+                open.step(name(i, dim)));
     }
-    lay_out(tensors[i]->meta, tensors[i]->given);
+    settle_leaf(*tensors[i]);
   }
   ranges_.insert(open.ranges.begin(), open.ranges.end());
 }
@@ -262,8 +260,17 @@ void CallInputs::keep_what_runs(GraphModule& module, const Graph& graph) {
   fix(wrong.empty() ? all : wrong);
 }
 
+// A number that does not vary is the one that it is.
+void CallInputs::settle_leaf(Leaf& leaf) {
+  if (!leaf.number) return lay_out(leaf.meta, leaf.given);
+  if (leaf.number->expr.is_integer()) leaf.literal = Argument(leaf.given->sizes[0].example);
+  if (leaf.literal) leaf.number.reset();
+}
+
 void CallInputs::fix(const std::set<std::string>& symbols) {
   for (Leaf& leaf : leaves_) {
+    if (leaf.number && !leaf.noted && is_of(*leaf.number, symbols))
+      leaf.number->expr = SizeExpr::integer(leaf.given->sizes[0].example);
     for (auto* all : {&leaf.meta.sizes, &leaf.meta.strides}) {
       for (std::size_t dim = 0; dim < all->size(); ++dim) {
         SymbolicSize& size = (*all)[dim];
@@ -272,7 +279,7 @@ void CallInputs::fix(const std::set<std::string>& symbols) {
         size.expr = SizeExpr::integer(size.example);
       }
     }
-    if (!leaf.literal && !leaf.noted) lay_out(leaf.meta, leaf.given);
+    if (!leaf.literal && !leaf.noted) settle_leaf(leaf);
   }
   for (const std::string& symbol : symbols) {
     symbols_.erase(symbol);
@@ -330,19 +337,11 @@ void CallInputs::add_symbols() {
 c10::IValue CallInputs::make_leaf(const Leaf& leaf, const Symbols& symbols) const {
   if (leaf.literal) return to_ivalue(*leaf.literal);
   if (leaf.number) return valued(*leaf.number, symbols);
-  const auto options =
-      at::TensorOptions().dtype(to_scalar_type(leaf.meta.dtype)).device(to_torch_device(leaf.meta.device));
   std::vector<std::int64_t> sizes, strides;
   for (const SymbolicSize& size : leaf.meta.sizes) sizes.push_back(valued(size, symbols));
   for (const SymbolicSize& stride : leaf.meta.strides) strides.push_back(valued(stride, symbols));
-  at::Tensor made = at::empty_strided(sizes, strides, options);
-  if (leaf.example.defined())
-    return made.copy_(leaf.example.sizes() == sizes ? leaf.example : repeated(leaf.example, sizes));
-  if (!made.is_floating_point() && !made.is_complex()) return made.zero_();
-  // Numbers without a pattern, the same each time: matrices of them have inverses.
-  constexpr std::uint64_t kSeed = 1;
-  const auto drawn = made.element_size() == 1 ? options.dtype(at::kFloat) : options;  // nobody draws floats of 8 bits
-  return made.copy_(at::rand(sizes, at::make_generator<at::CPUGeneratorImpl>(kSeed), drawn.device(at::kCPU)));
+  const auto type = at::TensorOptions().dtype(to_scalar_type(leaf.meta.dtype));
+  return made_like(leaf.example, sizes, strides, type.device(to_torch_device(leaf.meta.device)));
 }
 
 std::vector<c10::IValue> CallInputs::make(const Symbols& symbols) const {

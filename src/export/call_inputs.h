@@ -70,6 +70,8 @@ class CallInputs {
   void add_noted(Leaf& leaf, const LeafNote& note, const c10::IValue* example);
   void make_dynamic(const DynamicSize& size);
   void say_least(const AskedSize& size, const SizeRange& range, std::int64_t step = 1);
+  static SymbolicSize& size_of(Leaf& leaf, std::size_t dim);
+  static void settle_leaf(Leaf& leaf);
   void free_sizes(GraphModule& module, const Graph& graph);
   void keep_what_runs(GraphModule& module, const Graph& graph);
   void add_symbols();

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fxgraph/contract/assertions.h>
+#include <fxgraph/contract/contract.h>
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/support/error.h>
@@ -14,7 +17,8 @@
 namespace fx::pt2 {
 namespace {
 
-constexpr std::string_view kKinds[] = {"size", "stride"};
+constexpr std::string_view kOfADimension[] = {"size", "stride"};
+constexpr std::string_view kOfAll[] = {"dim", "numel"};
 
 /// Reads what is asked of an input, at the beginning of a text.
 class AskedReader {
@@ -31,7 +35,10 @@ class AskedReader {
     const std::optional<std::size_t> leaf = is_read_ ? leaf_of(path) : std::nullopt;
     if (!leaf) return std::nullopt;
     if (!take(".")) return AskedSize{"value", *leaf};
-    for (const std::string_view kind : kKinds) {
+    for (const std::string_view kind : kOfAll) {
+      if (take(std::string(kind) + "()")) return AskedSize{std::string(kind), *leaf};
+    }
+    for (const std::string_view kind : kOfADimension) {
       if (!take(std::string(kind) + "()[")) continue;
       AskedSize asked{std::string(kind), *leaf, number()};
       return take("]") && is_read_ ? std::optional(asked) : std::nullopt;
@@ -88,7 +95,8 @@ class GuardsBuilder {
  public:
   GuardsBuilder(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges) : inputs_(inputs), ranges_(ranges) {}
 
-  std::shared_ptr<GraphModule> build(const std::vector<StatedGuard>& guards, bool check_sizes) {
+  std::shared_ptr<GraphModule> build(const std::vector<StatedGuard>& reasons, const std::vector<StatedGuard>& guards,
+                                     bool check_sizes) {
     for (const CheckedInput& input : inputs_) {
       if (input.node->is(Op::placeholder)) take(input, graph_.placeholder(input.node->name()));
     }
@@ -98,10 +106,17 @@ class GuardsBuilder {
         take(input, graph_.call_function("operator.getitem", {whole, input.node->arg(1)}));
       }
       const bool is_size = input.kind == CheckedInput::Kind::tensor || input.kind == CheckedInput::Kind::number;
+      for (const StatedGuard& each : reasons) {
+        if (input.leaf != CheckedInput::kNone && rank_asked(each.guard) == input.leaf) state(each);
+      }
       if (check_sizes || !is_size) add(input, *values_.at(input.node));
+    }
+    for (const StatedGuard& each : reasons) {
+      if (!rank_asked(each.guard)) state(each);
     }
     settle();
     for (const StatedGuard& each : guards) state(each);
+    drop_implied_assertions(graph_);
     eliminate_dead_code(graph_);
     if (graph_.find_nodes(Op::call_function, Symbol("torch._assert")).empty()) return nullptr;
     graph_.output(Argument());
@@ -124,6 +139,21 @@ class GuardsBuilder {
     if (!type.empty()) value.meta().set(meta_key::kType, type);
   }
 
+  static bool has(const CheckedInput& input, const AskedSize& asked) {
+    if (input.kind == CheckedInput::Kind::literal) return asked.kind == "value" && input.literal.is_int();
+    if (input.kind != CheckedInput::Kind::tensor) return asked.kind == "value";
+    const bool is_of_all = std::ranges::find(kOfAll, asked.kind) != std::end(kOfAll);
+    return is_of_all || (asked.kind != "value" && asked.number < std::ssize(input.tensor.sizes));
+  }
+
+  /// The value whose number of dimensions is all that a guard asks for.
+  static std::optional<std::size_t> rank_asked(const SizeExpr& guard) {
+    std::set<std::string> symbols;
+    guard.for_each_symbol([&](const std::string& symbol) { symbols.insert(symbol); });
+    const AskedSize asked = symbols.size() == 1 ? AskedSize::of(*symbols.begin()) : AskedSize();
+    return asked.kind == "dim" ? std::optional(asked.leaf) : std::nullopt;
+  }
+
   // What cannot be asked of the inputs is left out.
   void state(const StatedGuard& stated) {
     bool can_be_asked = true;
@@ -135,18 +165,15 @@ class GuardsBuilder {
       can_be_asked = can_be_asked && is_known;
       if (!is_known || numbers.contains(symbol)) return;
       Node& value = *values_.at(input->node);
-      const char* question = asked.kind == "size" ? "aten::size.int" : "aten::stride.int";
-      numbers[symbol] =
-          asked.kind == "value" ? Argument(value) : Argument(graph_.call_function(question, {value, asked.number}));
+      numbers[symbol] = asked.kind == "value"    ? Argument(value)
+                        : asked.kind == "size"   ? graph_.call_function("aten::size.int", {value, asked.number})
+                        : asked.kind == "stride" ? graph_.call_function("aten::stride.int", {value, asked.number})
+                        : asked.kind == "dim"    ? graph_.call_function("aten::dim", {value})
+                                                 : graph_.call_function("aten::numel", {value});
     });
-    const auto number_of = [&](const std::string& symbol) { return numbers.at(symbol); };
-    if (can_be_asked) write_.add(write_.number(stated.guard, number_of), "the inputs must satisfy " + stated.text);
-  }
-
-  static bool has(const CheckedInput& input, const AskedSize& asked) {
-    if (input.kind == CheckedInput::Kind::literal) return asked.kind == "value" && input.literal.is_int();
-    if (input.kind != CheckedInput::Kind::tensor) return asked.kind == "value";
-    return asked.kind != "value" && asked.number < static_cast<std::int64_t>(input.tensor.sizes.size());
+    if (!can_be_asked) return;
+    write_.add(
+        condition_of(stated.guard), [&](const std::string& symbol) { return numbers.at(symbol); }, stated.message);
   }
 
   void add(const CheckedInput& input, Node& value) {
@@ -247,7 +274,9 @@ class GuardsBuilder {
 
 SizeExpr AskedSize::symbol() const {
   const std::string name = "L['flat_args'][" + std::to_string(leaf) + "]";
-  return SizeExpr::symbol(kind == "value" ? name : name + "." + kind + "()[" + std::to_string(number) + "]");
+  if (kind == "value") return SizeExpr::symbol(name);
+  const bool is_of_all = std::ranges::find(kOfAll, kind) != std::end(kOfAll);
+  return SizeExpr::symbol(name + "." + kind + "()" + (is_of_all ? "" : "[" + std::to_string(number) + "]"));
 }
 
 AskedSize AskedSize::of(std::string_view symbol) {
@@ -270,9 +299,18 @@ std::optional<SizeExpr> parse_guard(std::string_view text, const GuardPath& leaf
 
 std::string guard_text(const SizeExpr& guard) { return in_python(guard).str(); }
 
+SizeExpr guard_of(const SizeCondition& condition) {
+  const auto& [relation, left, right] = condition;
+  if (relation == SizeRelation::holds) return left;
+  if (relation == SizeRelation::multiple)
+    return SizeExpr::call("Equality", {SizeExpr::call("PythonMod", {left, right}), SizeExpr(0)});
+  return SizeExpr::call(std::string(function_of(relation)), {left, right});
+}
+
 std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges,
+                                         const std::vector<StatedGuard>& reasons,
                                          const std::vector<StatedGuard>& guards, bool check_sizes) {
-  return GuardsBuilder(inputs, ranges).build(guards, check_sizes);
+  return GuardsBuilder(inputs, ranges).build(reasons, guards, check_sizes);
 }
 
 }  // namespace fx::pt2

@@ -21,7 +21,7 @@
 #include <fxgraph/export/tensors.h>
 #include <fxgraph/export/tree_spec.h>
 #include <fxgraph/module/graph_module.h>
-#include <fxgraph/symbolic/size_expr.h>
+#include <fxgraph/symbolic/size_facts.h>
 
 namespace fx::pt2 {
 
@@ -29,9 +29,9 @@ inline constexpr const char* kGuards = "_guards_fn";
 
 /// What is asked of an input.
 struct AskedSize {
-  std::string kind;         ///< `value`, `size`, `stride`
+  std::string kind;         ///< `value`, `size`, `stride`, `dim`, `numel`
   std::size_t leaf = 0;     ///< the input, among all values of the call
-  std::int64_t number = 0;  ///< the dimension that is asked for
+  std::int64_t number = 0;  ///< the dimension that is asked for, of the second and third
 
   /// As guards name it, whoever called it what.
   SizeExpr symbol() const;
@@ -52,6 +52,8 @@ using GuardPath = std::function<std::optional<std::size_t>(const std::vector<Gua
 std::optional<SizeExpr> parse_guard(std::string_view text, const GuardPath& leaf_of);
 /// Python's text.
 std::string guard_text(const SizeExpr& guard);
+/// A condition as a guard.
+SizeExpr guard_of(const SizeCondition& condition);
 
 /// What is known of an input, or a part of one: a tensor's description, or of a number its expression; of a value that
 /// the program holds for alone, what it is; of a container, how it is packed.
@@ -69,15 +71,19 @@ struct CheckedInput {
   std::string type{};  ///< of a literal or container: its annotation, where there is one
 };
 
-/// A guard and Python's text of it, for the message.
+/// A guard, and what is said when it does not hold.
 struct StatedGuard {
   SizeExpr guard;
-  std::string text;
+  std::string message;
 };
+/// In the metadata of the program: conditions on its inputs that have reasons, `[[guard, reason], …]`.
+inline constexpr const char* kReasonsNote = "fxgraph_reasons";
 
-/// It takes the inputs that are in no other. `check_sizes`: of tensors and numbers, too. Null when there is nothing to
-/// check. Throws Error(unsupported) for a size whose symbols no input tells.
+/// It takes the inputs that are in no other. `check_sizes`: of tensors and numbers, too. `reasons` come first: what
+/// follows from them is not said again. Null when there is nothing to check. Throws Error(unsupported) for a size whose
+/// symbols no input tells.
 std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges,
+                                         const std::vector<StatedGuard>& reasons,
                                          const std::vector<StatedGuard>& guards, bool check_sizes);
 
 }  // namespace fx::pt2

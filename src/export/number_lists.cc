@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/numbers.h>
 
 namespace fx::pt2 {
@@ -137,7 +136,6 @@ void take_lists_apart(Graph& graph, ValueShapes& values) {
       number->replace_all_uses_with(Argument(values[*number].integer.example));
   }
   NumberLists(graph, values).run();
-  eliminate_dead_code(graph);
 }
 
 }  // namespace fx::pt2

@@ -59,9 +59,26 @@ std::vector<StatedGuard> ProgramReader::read_guards() {
     const std::string& text = string_of(each);
     if (!seen.insert(text).second) continue;
     if (auto guard = parse_guard(text, [this](const auto& path) { return leaf_of(path); }))
-      guards.push_back({std::move(*guard), text});
+      guards.push_back({std::move(*guard), "the inputs must satisfy " + text});
   }
   return guards;
+}
+
+// Of the same conditions in fxgraph's words, which Python passes over.
+std::vector<StatedGuard> ProgramReader::read_reasons() {
+  const Json* notes = find_member(module_json_, "metadata");
+  const Json* note = notes ? find_member(*notes, kReasonsNote) : nullptr;
+  if (!note) return {};
+  const Json all = Json::parse(string_of(*note), nullptr, /*allow_exceptions=*/false);
+  if (all.is_discarded()) malformed("the reasons of its conditions are no JSON");
+  std::vector<StatedGuard> reasons;
+  for (const Json& each : array_of(all)) {
+    const Json::array_t& pair = array_of(each);
+    if (pair.size() != 2) malformed("a reason of a condition has no condition");
+    if (auto guard = parse_guard(string_of(pair[0]), [this](const auto& path) { return leaf_of(path); }))
+      reasons.push_back({std::move(*guard), string_of(pair[1])});
+  }
+  return reasons;
 }
 
 // Before anything is taken out of the arguments: a list may be too short.
@@ -71,12 +88,16 @@ void ProgramReader::add_guards() {
   for (const CheckedInput& input : checked_) {
     if (input.node->is(Op::placeholder)) args.push_back(*input.node);
   }
-  const std::vector<StatedGuard> guards = options_.check_sizes ? read_guards() : std::vector<StatedGuard>();
+  std::vector<StatedGuard> guards, reasons;
+  if (options_.check_sizes) {
+    guards = read_guards();
+    reasons = read_reasons();
+  }
   std::vector<SizeExpr> noted;
   for (const StatedGuard& each : guards) noted.push_back(each.guard);
   const std::vector<Node*> placeholders = module_->graph().placeholders();
   if (!noted.empty()) placeholders.front()->meta().set(kGuardsNote, std::move(noted));
-  const std::shared_ptr<GraphModule> checks = make_guards(checked_, ranges_, guards, options_.check_sizes);
+  const std::shared_ptr<GraphModule> checks = make_guards(checked_, ranges_, reasons, guards, options_.check_sizes);
   if (!checks) return;
   module_->add_submodule(kGuards, checks);
   const auto at = module_->graph().inserting_after(*placeholders.back());

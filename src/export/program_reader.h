@@ -55,6 +55,7 @@ class ProgramReader {
   const Json* number_named(const std::string& name) const;
   void add_guards();
   std::vector<StatedGuard> read_guards();
+  std::vector<StatedGuard> read_reasons();
   std::optional<std::size_t> leaf_of(const std::vector<GuardStep>& path) const;
   void add_states();
   void add_updates();

@@ -7,6 +7,7 @@
 
 #include <fxgraph/contract/arithmetic.h>
 #include <fxgraph/contract/assertions.h>
+#include <fxgraph/contract/contract.h>
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/export/guards.h>
 #include <fxgraph/export/numbers.h>
@@ -39,6 +40,26 @@ std::string in_words(const std::vector<Wordless>& all) {
   return text;
 }
 
+/// What a condition on inputs asks for; nothing where guards cannot ask for it.
+std::optional<AskedSize> asked_by(const Measure& measure, const CallInputs& call) {
+  static constexpr std::pair<InputProperty, const char*> kKinds[] = {{InputProperty::size, "size"},
+                                                                     {InputProperty::rank, "dim"},
+                                                                     {InputProperty::numel, "numel"},
+                                                                     {InputProperty::value, "value"}};
+  const auto input = std::ranges::find(call.inputs(), measure.input,
+                                       [](const CallInputs::Input& each) { return each.placeholder->name(); });
+  const auto kind = std::ranges::find(kKinds, measure.property, [](const auto& each) { return each.first; });
+  if (input == call.inputs().end() || kind == std::end(kKinds)) return std::nullopt;
+  const TreeSpec* at = &input->spec;
+  AskedSize found{kind->second, input->first_leaf, measure.dimension};
+  for (const std::int64_t part : measure.part) {
+    if (at->kind == TreeSpec::Kind::dict || part < 0 || part >= std::ssize(at->children)) return std::nullopt;
+    for (std::int64_t i = 0; i < part; ++i) found.leaf += at->children[static_cast<std::size_t>(i)].num_leaves();
+    at = &at->children[static_cast<std::size_t>(part)];
+  }
+  return at->is_leaf() && found.number >= 0 ? std::optional(found) : std::nullopt;
+}
+
 }  // namespace
 
 ProgramWriter::ProgramWriter(GraphModule& module, const SaveExportedOptions& options)
@@ -49,6 +70,7 @@ WrittenProgram ProgramWriter::write() {
   call_ = std::make_unique<CallInputs>(module_, graph_, options_);
   put_in_literals();
   compute_with_numbers(graph_, module_);
+  eliminate_dead_code(graph_, module_info(module_));
   refuse(calls_of_data(graph_, module_));
   find_shapes();
   refuse(calls_of_data(graph_, shapes_));
@@ -79,7 +101,7 @@ WrittenProgram ProgramWriter::write() {
        {{"graph", writer_->finish(std::move(inputs), std::move(results))},
         {"signature", {{"input_specs", std::move(input_specs)}, {"output_specs", std::move(output_specs)}}},
         {"module_call_graph", Json::array({{{"fqn", ""}, {"signature", call}}})},
-        {"metadata", Json::object()},
+        {"metadata", reasons()},
         {"treespec_namedtuple_fields", Json::object()}}},
       {"opset_version", {{"aten", kOperatorVersion}}},
       {"range_constraints", ranges()},
@@ -156,6 +178,22 @@ Json ProgramWriter::ranges() const {
   return all;
 }
 
+// Of conditions on sizes, which Python says in its own words.
+Json ProgramWriter::reasons() const {
+  Json all = Json::array();
+  for (const Condition& condition : module_.contract().conditions()) {
+    std::map<std::string, SizeExpr> asked;
+    for (const Measure& measure : condition.measures) {
+      if (const auto size = asked_by(measure, *call_)) asked.emplace(measure.name, size->symbol());
+    }
+    if (condition.reason.empty() || asked.size() != condition.measures.size()) continue;
+    const SizeExpr guard =
+        guard_of(condition).substituted([&](const SizeExpr& symbol) { return asked.at(symbol.name()); });
+    if (AssertionWriter::can_write(guard)) all.push_back({guard_text(guard), condition.reason});
+  }
+  return all.empty() ? Json::object() : Json{{kReasonsNote, all.dump()}};
+}
+
 // Whatever sizes and numbers came of data in a run says nothing of the next.
 void ProgramWriter::refuse(const std::string& calls_of_data) {
   if (calls_of_data.empty()) return;
@@ -189,7 +227,7 @@ void ProgramWriter::flatten_modules() {
   graph_ = inline_modules(GraphModule(module_, std::move(graph)));
   for (Node& node : graph_.nodes()) spell_as_operator(node);  // a .pt2 knows operators alone
   compare_as_tensors(graph_);
-  eliminate_dead_code(graph_);
+  eliminate_dead_code(graph_, module_info(module_));
   states_ = settle_state(module_, graph_);
 }
 
@@ -253,7 +291,7 @@ void ProgramWriter::drop_checks() {
         (shapes_.values[*condition].kind == ValueShape::Kind::boolean && !shapes_.values[*condition].varies);
     if (holds && !check->has_users() && is_about_sizes(*check, shapes_.values)) graph_.erase_node(*check);
   }
-  eliminate_dead_code(graph_);
+  eliminate_dead_code(graph_, module_info(module_));
 }
 
 // ── State ──────────────────────────────────────────────────────────────────────────────────────────────────────────

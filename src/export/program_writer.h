@@ -50,6 +50,7 @@ class ProgramWriter {
   void find_shapes();
   void drop_checks();
   Json ranges() const;
+  Json reasons() const;
   void check_container(Node& whole, const TreeSpec& spec, std::size_t leaf);
   void add_states(Json& inputs, Json& specs);
   void add_state(const char* kind, const char* prefix, const SavedState& state, Json& inputs, Json& specs);

@@ -58,6 +58,7 @@ class Settler {
   struct State : SavedState {
     Region region{};
     bool is_written = false;   ///< by the program
+    bool is_seen = false;      ///< internal::is_written_or_returned()
     bool is_reshaped = false;  ///< so that it has other sizes in the next run
     bool is_taken = false;     ///< of another in the graph
     /// No module knows it by a name.
@@ -86,6 +87,7 @@ class Settler {
     State state{{path, tensor, held}};
     state.region = Region::of(tensor);
     for (const Node* node : graph_.find_nodes(Op::get_attr, Symbol(path))) {
+      state.is_seen |= internal::is_written_or_returned(*node, effects);
       for (const Effects::Set set : effects.sets(*node)) {
         for (const Node* writer : effects.writers(set)) {
           state.is_written = true;
@@ -122,7 +124,7 @@ class Settler {
 
   void settle(const Group& group) {
     std::vector<internal::HeldTensor> held;
-    for (const State* state : group) held.push_back({state->path, state->tensor, state->is_written});
+    for (const State* state : group) held.push_back({state->path, state->tensor, state->is_seen});
     if (!internal::is_read_in_one_way(held)) return part(group, held);
     std::vector<std::pair<State*, State*>> taken;
     Group kept;
@@ -131,7 +133,10 @@ class Settler {
       if (whole) taken.emplace_back(state, whole);
       if (!whole) kept.push_back(state);
     }
-    for (const State* state : kept) refuse_history(*state);
+    for (const State* state : kept) {
+      refuse_history(*state);
+      refuse_double(*state, kept);
+    }
     const std::int64_t shift = leave_out_memory(kept);
     for (const auto& [state, whole] : taken) take(*state, *whole, shift);
     // What is saved and what is not are two memories when they are read.
@@ -164,6 +169,20 @@ class Settler {
           {*value, numbers(view.tensor.sizes()), numbers(view.tensor.strides()), view.tensor.storage_offset() - shift});
       node->replace_all_uses_with(*value);
       graph_.erase_node(*node);
+    }
+  }
+
+  // Two tensors that look alike are one when they are read.
+  static void refuse_double(const State& state, const Group& group) {
+    if (!state.is_reshaped) return;
+    for (const State* other : group) {
+      const at::Tensor &a = state.tensor, &b = other->tensor;
+      if (a.is_same(b) || a.sizes() != b.sizes() || a.strides() != b.strides() ||
+          a.storage_offset() != b.storage_offset())
+        continue;
+      throw Error(ErrorKind::unsupported, "the tensors '" + state.path + "', '" + other->path +
+                                              "' are alike, and the program gives the first another shape in place; "
+                                              ".pt2 has one for both: give the shape to a view of it");
     }
   }
 

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/effects/in_place.h>
 #include <fxgraph/export/numbers.h>
 #include <fxgraph/ir/target.h>
@@ -391,9 +390,6 @@ class TensorNumbers {
 
 }  // namespace
 
-void compute_with_numbers(Graph& graph, const GraphModule& module) {
-  TensorNumbers(graph, module).run();
-  eliminate_dead_code(graph);
-}
+void compute_with_numbers(Graph& graph, const GraphModule& module) { TensorNumbers(graph, module).run(); }
 
 }  // namespace fx::pt2

@@ -1,10 +1,13 @@
 #include <fxgraph/export/tensors.h>
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/jit/api/compilation_unit.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <optional>
 
 #include <fxgraph/contract/arithmetic.h>
@@ -184,6 +187,14 @@ class Reader {
   std::map<std::pair<std::string, std::string>, at::Tensor> tensors_;
 };
 
+// The numbers of the example again and again.
+at::Tensor repeated(const at::Tensor& numbers, at::IntArrayRef sizes) {
+  const std::int64_t count = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(1), std::multiplies<>());
+  if (numbers.numel() == 0) return at::zeros(sizes, numbers.options());
+  const std::int64_t times = (count + numbers.numel() - 1) / numbers.numel();
+  return numbers.reshape({-1}).repeat({times}).slice(0, 0, count).reshape(sizes);
+}
+
 }  // namespace
 
 SymbolicSize read_symbolic_size(const Json& json) {
@@ -243,6 +254,28 @@ TensorMeta meta_of_tensor(const at::Tensor& tensor) {
     meta.strides.push_back({SizeExpr::integer(tensor.stride(i)), tensor.stride(i)});
   }
   return meta;
+}
+
+at::Tensor made_like(const at::Tensor& example, at::IntArrayRef sizes, at::IntArrayRef strides,
+                     const at::TensorOptions& options) {
+  std::vector<std::int64_t> own = sizes.vec();  // without what is the same memory again, which nobody may write
+  for (std::size_t dim = 0; dim < own.size(); ++dim)
+    own[dim] = strides[dim] == 0 ? std::min<std::int64_t>(own[dim], 1) : own[dim];
+  const at::Tensor made = at::empty_strided(own, strides, options);
+  if (example.defined()) {
+    at::Tensor numbers = example.sizes() == sizes ? example : repeated(example, sizes);
+    for (std::int64_t dim = 0; dim < numbers.dim(); ++dim)
+      numbers = numbers.narrow(dim, 0, own[static_cast<std::size_t>(dim)]);
+    made.copy_(numbers);
+  } else if (!made.is_floating_point() && !made.is_complex()) {
+    made.zero_();
+  } else {
+    // Numbers without a pattern, the same each time: matrices of them have inverses.
+    constexpr std::uint64_t kSeed = 1;
+    const auto drawn = made.element_size() == 1 ? options.dtype(at::kFloat) : options;  // nobody draws floats of 8 bits
+    made.copy_(at::rand(own, at::make_generator<at::CPUGeneratorImpl>(kSeed), drawn.device(at::kCPU)));
+  }
+  return made.sizes() == sizes ? made : made.expand(sizes);
 }
 
 Json write_tensor_meta(const TensorMeta& meta) {

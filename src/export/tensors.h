@@ -48,6 +48,10 @@ Json write_expression(const SizeExpr& expr, Json example);
 Json write_tensor_meta(const TensorMeta& meta);
 /// What a tensor is, every size a number.
 TensorMeta meta_of_tensor(const at::Tensor& tensor);
+/// A tensor of these sizes and strides with the numbers of `example`, again and again where it is larger; with numbers
+/// of its own where that is undefined. What is the same memory again is so.
+at::Tensor made_like(const at::Tensor& example, at::IntArrayRef sizes, at::IntArrayRef strides,
+                     const at::TensorOptions& options);
 
 struct StoredTensor {
   at::Tensor tensor;

@@ -8,6 +8,7 @@
 #include <fxgraph/text/print.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/nn/modules/batchnorm.h>
 
 #include <cctype>
 #include <cstdlib>
@@ -46,6 +47,50 @@ TEST(SavedArchives, WhatIsNotDenseIsRefusedByName) {
   const std::string why = one_line_error_of([&] { save_exported(gm, file, {.inputs = {at::ones({3, 3})}}); });
   EXPECT_THAT(why, HasSubstr("'part.w' is no dense tensor (Sparse), for which .pt2 has no words; make it dense"));
   EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST(SavedArchives, StatisticsOfAnUnusedNormAreNotForgotten) {
+  torch::nn::BatchNorm2d norm(2);
+  GraphModule gm({{"norm", std::shared_ptr<torch::nn::Module>(norm.ptr())}},
+                 parse_graph("graph():\n%x = placeholder[target=x]\n%n = call_module[target=norm](args = (%x,))\n"
+                             "return x"));
+  const ScratchFolder folder;
+  const at::Tensor x = at::rand({2, 2, 2, 2});
+  const std::string why = one_line_error_of([&] { save_exported(gm, folder / "a.pt2", {.inputs = {x}}); });
+  EXPECT_THAT(why, HasSubstr("norm at %n"));
+  norm->eval();
+  save_exported(gm, folder / "a.pt2", {.inputs = {x}});
+  EXPECT_TRUE(load(folder / "a.pt2")->forward(x).equal(x));
+}
+
+// Calls that no row knows the sizes of are tried alone.
+TEST(SavedArchives, SavingLeavesTheProgramAsItWas) {
+  const at::Tensor w = at::arange(1, 5, at::kChar);
+  GraphModule gm({{"w", w}}, parse_graph("graph():\n%x = placeholder[target=x]\n%w = get_attr[target=w]\n%c = "
+                                         "call_function[target=aten::cumsum_](args = (%w, 0))\nreturn x"));
+  const ScratchFolder folder;
+  save_exported(gm, folder / "a.pt2", {.inputs = {at::rand({2})}});
+  EXPECT_TRUE(w.equal(at::arange(1, 5, at::kChar))) << w;
+}
+
+TEST(SavedArchives, TwoThatAreAlikeAreNotOne) {
+  const at::Tensor whole = at::rand({2, 3});
+  GraphModule gm({{"a", whole[0]}, {"b", whole[0]}},
+                 parse_graph("graph():\n%a = get_attr[target=a]\n%b = get_attr[target=b]\n%c = "
+                             "call_function[target=aten::unsqueeze_](args = (%a, 0))\nreturn b"));
+  const ScratchFolder folder;
+  EXPECT_THAT(one_line_error_of([&] { save_exported(gm, folder / "a.pt2"); }),
+              HasSubstr("the tensors 'a', 'b' are alike"));
+}
+
+TEST(SavedArchives, AnExampleMayBeOneRowAgainAndAgain) {
+  GraphModule gm(
+      parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_function[target=aten::neg](args = (%x,"
+                  "))\nreturn y"));
+  const ScratchFolder folder;
+  const at::Tensor x = at::rand({1, 3}).expand({4, 3});
+  save_exported(gm, folder / "a.pt2", {.inputs = {x}});
+  EXPECT_TRUE(load(folder / "a.pt2")->forward(x).equal(-x));
 }
 
 class SavedArchive : public ::testing::TestWithParam<std::string> {};
