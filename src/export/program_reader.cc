@@ -202,7 +202,8 @@ void ProgramReader::add_input(const std::string& name, const TreeSpec& spec, std
 std::string ProgramReader::annotation_of(const TreeSpec& spec, std::size_t& leaf) const {
   if (spec.is_leaf()) {
     const Input& input = inputs_.at(leaf++);
-    return input.literal ? annotation_of(*input.literal) : "Tensor";
+    if (input.literal) return annotation_of(*input.literal);
+    return number_named(input.name) ? "int" : "Tensor";
   }
   std::vector<std::string> types;
   for (const TreeSpec& child : spec.children) types.push_back(annotation_of(child, leaf));

@@ -225,6 +225,11 @@ void ProgramWriter::flatten_modules() {
     if (!check->has_users()) graph.erase_node(*check);
   }
   graph_ = inline_modules(GraphModule(module_, std::move(graph)));
+  const std::vector<Node*> placeholders = graph_.placeholders();
+  for (std::size_t i = 0; i < std::min(placeholders.size(), options_.inputs.size()); ++i) {
+    if (!options_.inputs[i].isInt()) continue;
+    placeholders[i]->meta().set(meta_key::kType, std::string("int"));  // else its arithmetic is that of tensors
+  }
   for (Node& node : graph_.nodes()) spell_as_operator(node);  // a .pt2 knows operators alone
   compare_as_tensors(graph_);
   eliminate_dead_code(graph_, module_info(module_));

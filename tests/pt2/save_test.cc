@@ -93,6 +93,38 @@ TEST(SavedArchives, AnExampleMayBeOneRowAgainAndAgain) {
   EXPECT_TRUE(load(folder / "a.pt2")->forward(x).equal(-x));
 }
 
+// Nobody said of `n` that it is a number; the example does.
+TEST(SavedArchives, AWholeNumberVaries) {
+  GraphModule gm(
+      parse_graph("graph():\n%x = placeholder[target=x]\n%n = placeholder[target=n]\n%s = "
+                  "call_function[target=operator.add](args = "
+                  "(%n, 1))\n%z = call_function[target=aten::new_ones](args = (%x, (%s, 2)))\nreturn z"));
+  const ScratchFolder folder;
+  const at::Tensor x = at::rand({4, 3});
+  save_exported(gm, folder / "fixed.pt2", {.inputs = {x, 5}});
+  EXPECT_THAT(one_line_error_of([&] { load(folder / "fixed.pt2")->run({x, 7}); }), HasSubstr("n must be 5"));
+  save_exported(gm, folder / "a.pt2", {.inputs = {x, 5}, .sizes = ExportedSizes::found});
+  for (const std::int64_t n : {5, 7, 2})
+    EXPECT_TRUE(load(folder / "a.pt2")->forward(x, n).equal(at::ones({n + 1, 2}))) << n;
+}
+
+TEST(SavedArchives, AWholeNumberInATupleVaries) {
+  GraphModule gm(parse_graph(
+      "graph():\n%v = placeholder[target=v]\n%x = call_function[target=operator.getitem](args = (%v, 0))\n%n = "
+      "call_function[target=operator.getitem](args = (%v, 1))\n%y = call_function[target=aten::repeat](args = (%x, "
+      "(%n, "
+      "1)))\nreturn y"));
+  const ScratchFolder folder;
+  const at::Tensor x = at::rand({4, 3});
+  const auto both = [&](std::int64_t n) { return c10::ivalue::Tuple::create({x, n}); };
+  save_exported(gm, folder / "a.pt2", {.inputs = {both(3)}, .sizes = ExportedSizes::found});
+  load(folder / "a.pt2")->save(folder / "b.pt");  // whose types are those of the archive
+  for (const char* name : {"a.pt2", "b.pt"}) {
+    for (const std::int64_t n : {3, 5})
+      EXPECT_TRUE(load(folder / name)->run({both(n)}).toTensor().equal(x.repeat({n, 1}))) << name << n;
+  }
+}
+
 class SavedArchive : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(SavedArchive, IsTheProgramThatWasLoaded) {
