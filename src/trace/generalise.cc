@@ -13,13 +13,6 @@ namespace {
 constexpr std::int64_t kLargestConstant = 64;  // elements of a tensor that is written number by number
 constexpr std::size_t kMostSamples = 10;       // to agree on other expressions
 
-// In the order of calls.
-std::string symbol_of(std::uint32_t call, std::int64_t dim) {
-  const std::string number = std::to_string(call);
-  constexpr std::size_t kDigits = 8;
-  return "s" + std::string(kDigits - std::min(kDigits, number.size()), '0') + number + "[" + std::to_string(dim) + "]";
-}
-
 [[noreturn]] void refuse_example(std::size_t nth, const std::string& why) {
   throw Error(ErrorKind::trace, "symbolic_trace: the program does something else at more_examples[" +
                                     std::to_string(nth) + "] than at the examples: " + why);
@@ -273,8 +266,8 @@ void Generaliser::add_size(std::uint32_t call) {
       if (sizes.size() != static_cast<std::size_t>(value.dim())) return;
       values.push_back(sizes[static_cast<std::size_t>(dim)]);
     }
-    std::string symbol = symbol_of(call, dim);
-    if (explainer_.add_size(symbol, values)) places_.emplace(std::move(symbol), SizePlace(call, dim));
+    const SizePlace place(call, dim);
+    if (explainer_.add_size(symbol_of(place), values)) places_.emplace(symbol_of(place), place);
   }
 }
 

@@ -12,6 +12,13 @@
 
 namespace fx::internal {
 
+std::string symbol_of(const SizePlace& place) {
+  constexpr std::size_t kDigits = 8;
+  const std::string call = std::to_string(place.first);
+  return "s" + std::string(kDigits - std::min(kDigits, call.size()), '0') + call + "[" + std::to_string(place.second) +
+         "]";
+}
+
 // ── Expressions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 // Where the shape of a tensor may change later its size is read at once.

@@ -23,6 +23,8 @@ using SizeNodes = std::map<std::pair<Node*, std::int64_t>, Node*>;  // look-up o
 
 /// A dimension of what a call returns.
 using SizePlace = std::pair<std::uint32_t, std::int64_t>;
+/// Symbols stand in the order of calls.
+std::string symbol_of(const SizePlace& place);
 /// By symbol.
 using SizePlaces = std::map<std::string, SizePlace>;
 

@@ -88,4 +88,26 @@ TEST_P(CoincidentSizes, HaveTheGradientsOfTheProgram) {
 INSTANTIATE_TEST_SUITE_P(Programs, CoincidentSizes, ::testing::ValuesIn(testing::some_by_day(kCases)),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Ten dimensions of one size, which operators ask to be two: their records say so, and no set of them is tried.
+TEST(DemandedSizes, AreTiedWithoutARun) {
+  int calls = 0;
+  const auto program = [&](Tensor a, Tensor b, Tensor c, Tensor d, Tensor e) {
+    ++calls;
+    return ((a + b) * c - d) / e * a.size(0);
+  };
+  const auto inputs = [](std::int64_t rows, std::int64_t columns) {
+    std::vector<c10::IValue> some;
+    for (int i = 0; i < 5; ++i) some.emplace_back(torch::rand({rows, columns}) + 1);
+    return some;
+  };
+  const auto gm = symbolic_trace(program, inputs(4, 4));
+  EXPECT_LE(calls, 20);
+  for (const auto& [rows, columns] : {std::pair{4, 4}, {3, 7}, {9, 1}}) {
+    const std::vector<c10::IValue> some = inputs(rows, columns);
+    const Tensor theirs =
+        program(some[0].toTensor(), some[1].toTensor(), some[2].toTensor(), some[3].toTensor(), some[4].toTensor());
+    EXPECT_TRUE(testing::same_value(gm->run(some).toTensor(), theirs, 1e-6)) << rows << " x " << columns;
+  }
+}
+
 }  // namespace fx::coincident_sizes_test
