@@ -257,12 +257,9 @@ class PythonWriter {
   }
 
   // Python's operators are objects, whose own `self` is meant by that name: it is given by position, as all before it.
-  static std::vector<Argument> by_position(const Node& node) {
+  static std::vector<Argument> by_position(const Node& node, const Call& called) {
     std::vector<Argument> args = node.args().to_vector();
-    const Call called =
-        node.kwarg("self") && node.target().view().find("::") != std::string_view::npos ? call_of(node) : Call();
     const auto is_self = [](const SchemaArgument& argument) { return argument.name == "self"; };
-    if (!called) return args;
     const auto& all = called.schema().arguments;
     const auto until = static_cast<std::size_t>(std::ranges::find_if(all, is_self) - all.begin());
     while (args.size() <= until) {
@@ -279,17 +276,19 @@ class PythonWriter {
     const auto separate = [&] {
       if (out.size() > 1) out += ", ";
     };
-    const std::vector<Argument> args = by_position(node);
-    const bool is_moved = args.size() > node.args().size();
-    for (std::size_t i = skip; i < args.size(); ++i) {
+    const Call called =
+        node.kwarg("self") && node.target().view().find("::") != std::string_view::npos ? call_of(node) : Call();
+    const std::vector<Argument> moved = called ? by_position(node, called) : std::vector<Argument>();
+    const std::size_t count = called ? moved.size() : node.args().size();
+    const bool is_moved = count > node.args().size();
+    for (std::size_t i = skip; i < count; ++i) {
       separate();
-      out += value(args[i]);
+      out += value(called ? moved[i] : node.args()[i]);
     }
-    const Call called = is_moved ? call_of(node) : Call();
     for (const auto& [name, argument] : node.kwargs()) {
       const auto is_it = [&, &name = name](const SchemaArgument& each) { return each.name == name; };
-      if (is_moved &&
-          std::ranges::find_if(called.schema().arguments, is_it) - called.schema().arguments.begin() < std::ssize(args))
+      if (is_moved && std::ranges::find_if(called.schema().arguments, is_it) - called.schema().arguments.begin() <
+                          std::ssize(moved))
         continue;
       separate();
       out += is_word(name.view()) ? "**{\"" + name.str() + "\": " + value(argument) + "}"

@@ -23,10 +23,12 @@ class TypeSet {
 
   /// Puts one more into it.
   constexpr void add(DType type) { bits_ |= bit(type); }
-  /// @name Questions and operations of sets.
-  /// @{
+  /// True for one that is in it.
   constexpr bool contains(DType type) const { return (bits_ & bit(type)) != 0; }
+  /// True when all are in the other.
   constexpr bool is_within(TypeSet other) const { return (bits_ & ~other.bits_) == 0; }
+  /// As sets have them.
+  /// @{
   constexpr TypeSet operator&(TypeSet other) const { return TypeSet(bits_ & other.bits_); }
   constexpr TypeSet operator|(TypeSet other) const { return TypeSet(bits_ | other.bits_); }
   constexpr TypeSet operator~() const { return TypeSet(~bits_); }

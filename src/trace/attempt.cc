@@ -206,13 +206,13 @@ bool Tracer::Attempt::generalise() {
   const std::size_t size = trace_.graph.size();
   if (may_vary_ && !inputs_.tensors.empty()) {
     Tensors at;  // the inputs of the latest run
-    const internal::SampledProgram program{
+    const internal::ProbedProgram program{
         .log = log_,
         .session = *session_,
         .run =
             [&](Session& session, Graph& graph, const Tensors& tensors) {
               at = tensors;
-              run_sample(session, graph, tensors);
+              run_probe(session, graph, tensors);
             },
         .attributes = attributes_,
         .is_free_attribute = [this](const std::string& path) { return tracer_.is_free_attribute(path); },
@@ -221,7 +221,7 @@ bool Tracer::Attempt::generalise() {
         .is_compared = tracer_.options_.second_call,
         .most_recordings = mode_switch_ ? std::uint64_t{12} : std::uint64_t{16},
         .raised = calls_,
-        .updates = internal::sampled_updates(log_, *session_, updates_)};
+        .updates = internal::probed_updates(log_, *session_, updates_)};
     const auto at_found_sizes = [&](internal::SizeGroups& groups, const auto& agrees) {
       if (mode_switch_ && trace_.holds_for_mode.empty())
         trace_.holds_for_mode = mode_switch_->difference_at_sizes(program, groups, agrees);
@@ -241,7 +241,7 @@ bool Tracer::Attempt::generalise() {
   return true;
 }
 
-void Tracer::Attempt::run_sample(Session& session, Graph& graph, const Tensors& stand_ins) {
+void Tracer::Attempt::run_probe(Session& session, Graph& graph, const Tensors& stand_ins) {
   if (std::exchange(keeps_others_, false)) internal::run_again(*call_plan_, updates_);
   if (state_) state_->restore();
   run_program(session, graph, &stand_ins);

@@ -23,8 +23,8 @@
 #include <fxgraph/trace/mode_switch.h>
 #include <fxgraph/trace/module_state.h>
 #include <fxgraph/trace/placeholder_inputs.h>
+#include <fxgraph/trace/probe.h>
 #include <fxgraph/trace/raised_calls.h>
-#include <fxgraph/trace/sample.h>
 #include <fxgraph/trace/second_call.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/trace_log.h>
@@ -94,7 +94,7 @@ class Tracer::Attempt {
 
   Inputs run_program(Session& session, Graph& graph, const Tensors* stand_ins = nullptr,
                      std::optional<bool> training = {});
-  void run_sample(Session& session, Graph& graph, const Tensors& stand_ins);
+  void run_probe(Session& session, Graph& graph, const Tensors& stand_ins);
   void leave(Session& session, const Tensors& stand_ins);
   bool are_examples(const Tensors& stand_ins) const;
   bool answers_wrongly() const { return session_->records_contiguous() && session_->takes_layout(); }

@@ -1,7 +1,7 @@
 // TraceFollower: someone who watches a trace while it runs.
 //
 // The first trace of a program is logged (trace/trace_log.h); the same program at other sizes is compared with the log,
-// call by call (trace/sample.h).
+// call by call (trace/probe.h).
 #pragma once
 
 #include <exception>

@@ -37,13 +37,13 @@ void Generaliser::check_example(std::size_t nth, const std::vector<at::Tensor>& 
     refuse_example(nth, dimension_name(inputs_[dimension.input], dimension.dim) + " cannot be " +
                             std::to_string((*sizes)[i]) + (group.why.empty() ? "" : ": " + group.why));
   }
-  Sample sample(program_);
+  Probe sample(program_);
   if (!sample.run(groups_.stand_ins(*sizes)) || !agrees(sample)) refuse_example(nth, "its numbers follow no rule");
 }
 
 bool Generaliser::run(const AtFoundSizes& at_found_sizes) {
-  const auto same_numbers = [this](const Sample& sample) { return agrees(sample); };
-  if (!retrace_.examples.empty()) search_.add_sample(*groups_.sizes_of(retrace_.given));
+  const auto same_numbers = [this](const Probe& sample) { return agrees(sample); };
+  if (!retrace_.examples.empty()) search_.add_probe(*groups_.sizes_of(retrace_.given));
   for (std::size_t tries = 0; tries < kMostSamples; ++tries) {
     find_expressions();
     if (slices_more()) return false;
@@ -54,7 +54,7 @@ bool Generaliser::run(const AtFoundSizes& at_found_sizes) {
     search_.check_beyond();
     std::optional<GroupSizes> others;
     search_.check_ones(same_numbers, &others);
-    if (others && search_.add_sample(*others)) {
+    if (others && search_.add_probe(*others)) {
       find_expressions();
       search_.check_ones(same_numbers, nullptr);
     }
@@ -124,7 +124,7 @@ void Generaliser::try_far(const Agrees& same_numbers) {
   const bool was_guessed = explainer_.guessed();
   const std::size_t count = search_.samples().size();
   const std::vector<SizeGroup> before = groups_.groups;
-  if (search_.add_sample(*others)) {
+  if (search_.add_probe(*others)) {
     std::optional<GroupSizes> further;
     if (find_changes() && explain() && search_.check_far(same_numbers, &further) && !further && is_confirmed()) return;
     search_.drop_behind(count);
@@ -142,7 +142,7 @@ bool Generaliser::is_confirmed() {
     const std::optional<GroupSizes> sizes = distinguishing_sizes();
     if (!sizes) break;
     const std::vector<SizeExpr> before = explanation();
-    if (!search_.add_sample(*sizes) || !find_changes() || !explain() || explanation() != before) return false;
+    if (!search_.add_probe(*sizes) || !find_changes() || !explain() || explanation() != before) return false;
   }
   return true;
 }
@@ -165,7 +165,7 @@ bool Generaliser::slices_more() {
 bool Generaliser::runs_as_given() {
   if (retrace_.examples.empty()) return true;
   const std::optional<GroupSizes> sizes = groups_.sizes_of(retrace_.given);
-  given_ = std::make_unique<Sample>(program_);
+  given_ = std::make_unique<Probe>(program_);
   const bool runs = sizes && groups_.allow(*sizes) && groups_.are_within_bounds(*sizes) &&
                     given_->run(retrace_.given) && agrees(*given_);
   if (!runs) retrace_.refuse();
@@ -222,7 +222,7 @@ void Generaliser::find_expressions() {
       continue;
     }
     before = std::move(now);
-    if (const std::optional<GroupSizes> sizes = distinguishing_sizes()) search_.add_sample(*sizes);
+    if (const std::optional<GroupSizes> sizes = distinguishing_sizes()) search_.add_probe(*sizes);
     wanted = taken + 1;
   }
 }
@@ -235,13 +235,13 @@ bool Generaliser::find_changes() {
   const auto& samples = search_.samples();
   const auto is_alive = [&](std::uint32_t call) { return !program_.log[call].node->is_erased(); };
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    for (const Sample::Change& change : samples[i]->changes()) {
+    for (const Probe::Change& change : samples[i]->changes()) {
       if (!is_alive(change.call)) continue;
       std::vector<Argument>& values = changes_[{change.call, change.leaf}];
       if (values.empty()) values.assign(samples.size() + 1, program_.log.leaf(change.call, change.leaf));
       values[i + 1] = change.value;
     }
-    for (const Sample::ChangedConstant& constant : samples[i]->changed_constants()) {
+    for (const Probe::ChangedConstant& constant : samples[i]->changed_constants()) {
       if (!is_alive(constant.call)) continue;
       std::vector<at::Tensor>& values = constants_changed_[constant.call];
       if (values.empty())

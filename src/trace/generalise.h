@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/trace/sample.h>
+#include <fxgraph/trace/probe.h>
 #include <fxgraph/trace/size_groups.h>
 #include <fxgraph/trace/sizes.h>
 
@@ -43,10 +43,10 @@ MoreExamples tensors_of(const std::vector<std::vector<c10::IValue>>& more, const
                         const std::vector<BoundTensor>& inputs);
 
 /// Told of the sizes that are found to do, and who says of a run whether its numbers are those of the graph.
-using AtFoundSizes = std::function<void(SizeGroups& groups, const std::function<bool(const Sample&)>& agrees)>;
+using AtFoundSizes = std::function<void(SizeGroups& groups, const std::function<bool(const Probe&)>& agrees)>;
 
 /// False when the program has to be traced again, as `retrace` then says.
-bool generalise(Graph& graph, const SampledProgram& program, Session& session, const std::vector<BoundTensor>& inputs,
+bool generalise(Graph& graph, const ProbedProgram& program, Session& session, const std::vector<BoundTensor>& inputs,
                 const Sizes& sizes, const MoreExamples& more, Retrace& retrace, const AtFoundSizes& at_found_sizes);
 
 }  // namespace fx::internal

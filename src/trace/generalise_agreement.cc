@@ -13,7 +13,7 @@
 
 namespace fx::internal {
 
-// ── Samples of another kind ───────────────────────────────────────────────────────────────────────────────────────
+// ── Probes of another kind ───────────────────────────────────────────────────────────────────────────────────────
 
 // A program that never asks for a size that varies cannot treat zero on its own. What is computed may have one size in
 // all samples, and another where they do not come: of `avg_pool1d(x, 8)` all from 8 to 15 make one.
@@ -73,7 +73,7 @@ bool is_near(const at::Tensor& value, const at::Tensor& first,
 }  // namespace
 
 // Whether all numbers that the graph computes are those of the program.
-bool Generaliser::agrees(const Sample& sample) const {
+bool Generaliser::agrees(const Probe& sample) const {
   const auto is_alive = [&](std::uint32_t call) { return !program_.log[call].node->is_erased(); };
   SizesOfRun sizes;
   for (const auto& [symbol, place] : places_) {
@@ -82,7 +82,7 @@ bool Generaliser::agrees(const Sample& sample) const {
     sizes.emplace(symbol, dim < all.size() ? all[dim] : -1);
   }
   std::map<Place, Argument> now;
-  for (const Sample::Change& change : sample.changes()) {
+  for (const Probe::Change& change : sample.changes()) {
     if (is_alive(change.call)) now.emplace(Place(change.call, change.leaf), change.value);
   }
   for (const auto& [place, size] : explained_) {
@@ -93,7 +93,7 @@ bool Generaliser::agrees(const Sample& sample) const {
   }
   if (!now.empty()) return false;
   std::map<std::uint32_t, at::Tensor> constants;
-  for (const Sample::ChangedConstant& constant : sample.changed_constants()) {
+  for (const Probe::ChangedConstant& constant : sample.changed_constants()) {
     if (is_alive(constant.call)) constants.emplace(constant.call, constant.value);
   }
   for (const Constant& constant : constants_) {

@@ -126,7 +126,7 @@ MoreExamples tensors_of(const std::vector<std::vector<c10::IValue>>& more, const
   return result;
 }
 
-bool generalise(Graph& graph, const SampledProgram& program, Session& session, const std::vector<BoundTensor>& inputs,
+bool generalise(Graph& graph, const ProbedProgram& program, Session& session, const std::vector<BoundTensor>& inputs,
                 const Sizes& sizes, const MoreExamples& more, Retrace& retrace, const AtFoundSizes& at_found_sizes) {
   SizeGroups groups(inputs, what_varies(inputs, sizes));
   bound_by(groups, retrace.largest);

@@ -19,11 +19,11 @@ namespace fx::internal {
 
 class Generaliser {
  public:
-  using Agrees = std::function<bool(const Sample&)>;
+  using Agrees = std::function<bool(const Probe&)>;
   /// A number in the graph: leaf `second` of call `first`.
   using Place = std::pair<std::uint32_t, std::uint32_t>;
 
-  Generaliser(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs, SizeGroups& groups,
+  Generaliser(Graph& graph, const ProbedProgram& program, const std::vector<BoundTensor>& inputs, SizeGroups& groups,
               Retrace& retrace)
       : graph_(graph),
         program_(program),
@@ -77,15 +77,15 @@ class Generaliser {
   bool squeezes() const;
   void write_lengths();
   void write_ranks();
-  bool agrees(const Sample& sample) const;
+  bool agrees(const Probe& sample) const;
   void write();
 
   Graph& graph_;
-  const SampledProgram& program_;
+  const ProbedProgram& program_;
   const std::vector<BoundTensor>& inputs_;
   SizeGroups& groups_;
   Retrace& retrace_;
-  std::unique_ptr<Sample> given_;  // of a program that was traced at other sizes: its run at those given
+  std::unique_ptr<Probe> given_;  // of a program that was traced at other sizes: its run at those given
   SizeSearch search_;
   SizeExplainer explainer_;
   SizePlaces places_;  // of what it knows

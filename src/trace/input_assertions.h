@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
-#include <fxgraph/trace/sample.h>
+#include <fxgraph/trace/probe.h>
 
 namespace fx::internal {
 

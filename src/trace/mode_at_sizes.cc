@@ -23,12 +23,12 @@ class TwoRuns {
   }
 
   /// Whether both have the same numbers in all calls that the graph has.
-  bool same_numbers(const Sample& own, const Sample& other) const {
+  bool same_numbers(const Probe& own, const Probe& other) const {
     std::map<NumberPlace, Argument> mine, theirs;
-    for (const Sample::Change& change : own.changes()) {
+    for (const Probe::Change& change : own.changes()) {
       if (calls_.contains(change.call)) mine.emplace(NumberPlace(change.call, change.leaf), change.value);
     }
-    for (const Sample::Change& change : other.changes()) {
+    for (const Probe::Change& change : other.changes()) {
       if (ids_[change.call]) theirs.emplace(NumberPlace(own_.index_of(*ids_[change.call]), change.leaf), change.value);
     }
     const auto at = [&](const std::map<NumberPlace, Argument>& changes, const TraceLog& log, std::uint32_t call,
@@ -46,12 +46,12 @@ class TwoRuns {
   }
 
  private:
-  bool same_constants(const Sample& own, const Sample& other) const {
+  bool same_constants(const Probe& own, const Probe& other) const {
     std::map<std::uint32_t, at::Tensor> mine;
-    for (const Sample::ChangedConstant& each : own.changed_constants()) {
+    for (const Probe::ChangedConstant& each : own.changed_constants()) {
       if (calls_.contains(each.call) && !own_[each.call].node->is_erased()) mine.emplace(each.call, each.value);
     }
-    for (const Sample::ChangedConstant& each : other.changed_constants()) {
+    for (const Probe::ChangedConstant& each : other.changed_constants()) {
       const auto& id = ids_[each.call];
       if (!id || own_[own_.index_of(*id)].node->is_erased()) continue;
       const auto same = mine.find(own_.index_of(*id));
@@ -69,26 +69,26 @@ class TwoRuns {
 
 }  // namespace
 
-std::string ModeSwitch::difference_at_sizes(const SampledProgram& program, const SizeGroups& groups,
-                                            const std::function<bool(const Sample&)>& agrees) const {
+std::string ModeSwitch::difference_at_sizes(const ProbedProgram& program, const SizeGroups& groups,
+                                            const std::function<bool(const Probe&)>& agrees) const {
   if (!other_ || !other_->log().asks_rank()) return {};
   const auto run = [this](Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins) {
     other_->run_in(session, graph, stand_ins);
   };
-  const SampledProgram other{.log = other_->log(),
-                             .session = other_->session(),
-                             .run = run,
-                             .attributes = program.attributes,
-                             .is_free_attribute = program.is_free_attribute,
-                             .leave = program.leave,
-                             .keeps_constants = program.keeps_constants,
-                             .is_compared = program.is_compared,
-                             .most_recordings = program.most_recordings,
-                             .raised = program.raised,
-                             .updates = sampled_updates(other_->log(), other_->session(), other_->updates())};
+  const ProbedProgram other{.log = other_->log(),
+                            .session = other_->session(),
+                            .run = run,
+                            .attributes = program.attributes,
+                            .is_free_attribute = program.is_free_attribute,
+                            .leave = program.leave,
+                            .keeps_constants = program.keeps_constants,
+                            .is_compared = program.is_compared,
+                            .most_recordings = program.most_recordings,
+                            .raised = program.raised,
+                            .updates = probed_updates(other_->log(), other_->session(), other_->updates())};
   const TwoRuns both(program.log, other.log, ids_);
   const std::vector<at::Tensor> stand_ins = groups.stand_ins(groups.with_broadcast(groups.choose(groups.free(), 0)));
-  Sample own(program), theirs(other);
+  Probe own(program), theirs(other);
   if (!own.run(stand_ins) || !agrees(own)) return {};  // there is nothing to compare
   std::string difference;
   if (theirs.run(stand_ins)) {

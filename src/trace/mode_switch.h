@@ -42,8 +42,8 @@ class ModeSwitch {
   /// The same for other sizes, those that `groups` may have, where the program asks for sizes in the other mode.
   /// `program` is what was sampled in the mode of the trace, `agrees` says whether the numbers of a run are those of
   /// the graph. Cost: a run in either mode.
-  std::string difference_at_sizes(const SampledProgram& program, const SizeGroups& groups,
-                                  const std::function<bool(const Sample&)>& agrees) const;
+  std::string difference_at_sizes(const ProbedProgram& program, const SizeGroups& groups,
+                                  const std::function<bool(const Probe&)>& agrees) const;
 
  private:
   struct Flag {

@@ -8,11 +8,11 @@ namespace {
 
 constexpr int kTimes = 2;  // that one call is looked at
 
-class LeafInSample {
+class LeafInProbe {
  public:
-  LeafInSample(const RaisedCall& call, const SampledProgram& program, const Sample& sample)
+  LeafInProbe(const RaisedCall& call, const ProbedProgram& program, const Probe& sample)
       : call_(call), log_(program.log), session_(program.session), sample_(sample) {
-    for (const Sample::Change& change : sample.changes()) {
+    for (const Probe::Change& change : sample.changes()) {
       if (log_[change.call].node->is_erased()) numbers_[{change.call, change.leaf}] = &change.value;
     }
   }
@@ -56,7 +56,7 @@ class LeafInSample {
   const RaisedCall& call_;
   const TraceLog& log_;
   const Session& session_;
-  const Sample& sample_;
+  const Probe& sample_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, const Argument*> numbers_;  // by call and leaf of its arguments
 };
 
@@ -74,13 +74,13 @@ void note_raised(const std::vector<RaisedCall>& calls, TraceLog& log) {
   }
 }
 
-std::string find_unlike_leaf(const std::vector<RaisedCall>& calls, const SampledProgram& program,
-                             const std::vector<std::unique_ptr<Sample>>& samples) {
+std::string find_unlike_leaf(const std::vector<RaisedCall>& calls, const ProbedProgram& program,
+                             const std::vector<std::unique_ptr<Probe>>& samples) {
   for (const RaisedCall& call : calls) {
     int times = 0;
     for (auto sample = samples.rbegin(); sample != samples.rend() && times < kTimes; ++sample) {
       if ((*sample)->has_other_types()) continue;
-      const LeafInSample leaf(call, program, **sample);
+      const LeafInProbe leaf(call, program, **sample);
       if (!leaf.has_changed() && (!call.asks_for_sizes || times > 0)) continue;
       ++times;
       if (!leaf.is_alike()) return call.path;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <fxgraph/trace/leaf_alone.h>
-#include <fxgraph/trace/sample.h>
+#include <fxgraph/trace/probe.h>
 
 namespace fx::internal {
 
@@ -30,7 +30,7 @@ void note_raised(const std::vector<RaisedCall>& calls, TraceLog& log);
 
 /// The path of a leaf which by itself does something else than the program did with its weights in one of `samples`;
 /// empty when there is none. Cost: traces leaves whose numbers are of sizes once or twice more.
-std::string find_unlike_leaf(const std::vector<RaisedCall>& calls, const SampledProgram& program,
-                             const std::vector<std::unique_ptr<Sample>>& samples);
+std::string find_unlike_leaf(const std::vector<RaisedCall>& calls, const ProbedProgram& program,
+                             const std::vector<std::unique_ptr<Probe>>& samples);
 
 }  // namespace fx::internal

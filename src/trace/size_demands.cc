@@ -14,7 +14,7 @@ namespace {
 
 class Demands {
  public:
-  Demands(const SampledProgram& program, const Sample& run, const SizeGroups& groups)
+  Demands(const ProbedProgram& program, const Probe& run, const SizeGroups& groups)
       : log_(program.log), session_(program.session), run_(run), groups_(groups) {
     const std::vector<BoundTensor>& inputs = groups.inputs();
     for (std::uint32_t input = 0; input < inputs.size(); ++input) {
@@ -27,7 +27,7 @@ class Demands {
       type.strides = is_contiguous ? std::optional(contiguous_strides(type.sizes)) : std::nullopt;
       inputs_.emplace(log_.index_of(*inputs[input].node), std::move(type));
     }
-    for (const Sample::Change& change : run.changes()) changed_.insert(change.call);
+    for (const Probe::Change& change : run.changes()) changed_.insert(change.call);
   }
 
   std::vector<SizeCondition> of(std::uint32_t last) {
@@ -84,7 +84,7 @@ class Demands {
 
   const TraceLog& log_;
   const Session& session_;
-  const Sample& run_;
+  const Probe& run_;
   const SizeGroups& groups_;
   std::map<std::uint32_t, TensorType> inputs_;  // by their calls
   std::set<std::uint32_t> changed_;
@@ -103,7 +103,7 @@ std::uint32_t group_of_symbol(const std::string& symbol) {
   return static_cast<std::uint32_t>(std::stoul(symbol.substr(1)));
 }
 
-std::vector<SizeCondition> demands_of(std::uint32_t at, const SampledProgram& program, const Sample& run,
+std::vector<SizeCondition> demands_of(std::uint32_t at, const ProbedProgram& program, const Probe& run,
                                       const SizeGroups& groups) {
   return Demands(program, run, groups).of(at);
 }

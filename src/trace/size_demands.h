@@ -8,14 +8,14 @@
 #include <vector>
 
 #include <fxgraph/symbolic/size_facts.h>
-#include <fxgraph/trace/sample.h>
+#include <fxgraph/trace/probe.h>
 #include <fxgraph/trace/size_groups.h>
 
 namespace fx::internal {
 
 /// What call `at` asks of the sizes of groups, where numbers that `run` has had otherwise than the first trace are
 /// nobody's. Symbols: group_symbol().
-std::vector<SizeCondition> demands_of(std::uint32_t at, const SampledProgram& program, const Sample& run,
+std::vector<SizeCondition> demands_of(std::uint32_t at, const ProbedProgram& program, const Probe& run,
                                       const SizeGroups& groups);
 
 /// The size of a group, and its group.

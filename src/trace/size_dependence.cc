@@ -5,7 +5,7 @@
 
 namespace fx::internal {
 
-void SizeSearch::fix_where(const std::function<bool(const Sample&)>& depends, std::uint32_t last,
+void SizeSearch::fix_where(const std::function<bool(const Probe&)>& depends, std::uint32_t last,
                            const std::string& why) {
   const Some active = groups_.free();
   // Where it was seen to be another number, first.
@@ -22,7 +22,7 @@ void SizeSearch::fix_where(const std::function<bool(const Sample&)>& depends, st
       GroupSizes alone = groups_.examples();
       alone[group] = tried[i][group];
       bool came_through = false;
-      const std::unique_ptr<Sample> sample = attempt(groups_.with_broadcast(std::move(alone)), last, &came_through);
+      const std::unique_ptr<Probe> sample = attempt(groups_.with_broadcast(std::move(alone)), last, &came_through);
       if (came_through && !depends(*sample)) continue;
       where = sample->where();
       fix(group, why, where);
@@ -37,20 +37,20 @@ void SizeSearch::fix_where(const std::function<bool(const Sample&)>& depends, st
 
 void SizeSearch::fix_dependence(std::uint32_t call, std::uint32_t leaf, const std::string& why) {
   fix_where(
-      [&](const Sample& sample) {
+      [&](const Probe& sample) {
         return std::any_of(sample.changes().begin(), sample.changes().end(),
-                           [&](const Sample::Change& change) { return change.call == call && change.leaf == leaf; });
+                           [&](const Probe::Change& change) { return change.call == call && change.leaf == leaf; });
       },
       call, why);
 }
 
 void SizeSearch::fix_dependence_of_constant(std::uint32_t call, const std::string& why) {
   fix_where(
-      [&](const Sample& sample) {
+      [&](const Probe& sample) {
         return std::any_of(sample.changed_constants().begin(), sample.changed_constants().end(),
-                           [&](const Sample::ChangedConstant& constant) { return constant.call == call; });
+                           [&](const Probe::ChangedConstant& constant) { return constant.call == call; });
       },
-      Sample::kToTheEnd, why);
+      Probe::kToTheEnd, why);
 }
 
 }  // namespace fx::internal

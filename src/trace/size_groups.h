@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <fxgraph/symbolic/size_expr.h>
-#include <fxgraph/trace/sample.h>
+#include <fxgraph/trace/probe.h>
 #include <fxgraph/trace/sizes.h>
 
 namespace fx::internal {

@@ -38,13 +38,13 @@ GroupSizes SizeSearch::in_order(const Some& some, Order order) const {
   return groups_.with_broadcast(std::move(sizes));
 }
 
-bool SizeSearch::check_order(const Some& some, Order order, const std::function<bool(const Sample&)>& agrees,
+bool SizeSearch::check_order(const Some& some, Order order, const std::function<bool(const Probe&)>& agrees,
                              bool* is_refused) {
   const GroupSizes sizes = in_order(some, order);
   if (sizes == groups_.examples()) return false;
   if (!may_go_on()) return false;
   bool came_through = false;
-  auto sample = attempt(sizes, Sample::kToTheEnd, &came_through);
+  auto sample = attempt(sizes, Probe::kToTheEnd, &came_through);
   if (!came_through) {
     *is_refused = true;
     if (is_said(*sample) || some.size() > 2) return false;
@@ -61,7 +61,7 @@ bool SizeSearch::check_order(const Some& some, Order order, const std::function<
   return true;
 }
 
-bool SizeSearch::check_orders(const std::function<bool(const Sample&)>& agrees) {
+bool SizeSearch::check_orders(const std::function<bool(const Probe&)>& agrees) {
   constexpr std::size_t kMostPairs = 15;
   const Some some = groups_.independent();
   if (some.size() < 2) return false;
@@ -79,7 +79,7 @@ bool SizeSearch::check_orders(const std::function<bool(const Sample&)>& agrees) 
 }
 
 std::string SizeSearch::difference_at_examples() const {
-  Sample again(program_);
+  Probe again(program_);
   const bool came_through = again.run(groups_.stand_ins(groups_.examples()));
   const auto is_there = [&](std::uint32_t call) { return !program_.log[call].node->is_erased(); };
   const auto differs = [&](const auto& change) { return is_there(change.call); };

@@ -9,16 +9,16 @@ namespace fx::internal {
 
 std::string SizeSearch::take(const GroupSizes& sizes) {
   bool came_through = false;
-  std::unique_ptr<Sample> sample = attempt(sizes, Sample::kToTheEnd, &came_through);
+  std::unique_ptr<Probe> sample = attempt(sizes, Probe::kToTheEnd, &came_through);
   if (!came_through) return in_words(*sample);
   samples_.push_back(std::move(sample));
   sizes_.push_back(sizes);
   return {};
 }
 
-bool SizeSearch::add_sample(const GroupSizes& sizes) {
+bool SizeSearch::add_probe(const GroupSizes& sizes) {
   bool came_through = false;
-  std::unique_ptr<Sample> sample = attempt(sizes, Sample::kToTheEnd, &came_through);
+  std::unique_ptr<Probe> sample = attempt(sizes, Probe::kToTheEnd, &came_through);
   if (!came_through) {
     if (!is_said(*sample)) leave_out(sizes, reason(*sample), sample->place());
     return false;
@@ -41,7 +41,7 @@ void SizeSearch::leave_out(const GroupSizes& sizes, const std::string& why, cons
   }
 }
 
-void SizeSearch::check_ones(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others) {
+void SizeSearch::check_ones(const std::function<bool(const Probe&)>& agrees, std::optional<GroupSizes>* others) {
   Some some;
   for (const std::uint32_t index : groups_.independent()) {
     const SizeGroup& group = groups_.groups[index];
@@ -49,12 +49,12 @@ void SizeSearch::check_ones(const std::function<bool(const Sample&)>& agrees, st
   }
   if (some.empty()) return;
   agrees_ = &agrees;
-  const auto try_ones = [&](const Some& which) -> std::unique_ptr<Sample> {
+  const auto try_ones = [&](const Some& which) -> std::unique_ptr<Probe> {
     bool is_fine = false;
-    auto sample = attempt(groups_.with_broadcast(groups_.examples_with(which, 1)), Sample::kToTheEnd, &is_fine);
+    auto sample = attempt(groups_.with_broadcast(groups_.examples_with(which, 1)), Probe::kToTheEnd, &is_fine);
     return is_fine ? nullptr : std::move(sample);
   };
-  if (const std::unique_ptr<Sample> all = try_ones(some)) {
+  if (const std::unique_ptr<Probe> all = try_ones(some)) {
     if (others && all->came_through()) {
       *others = groups_.with_broadcast(groups_.examples_with(some, 1));
     } else {
@@ -65,15 +65,15 @@ void SizeSearch::check_ones(const std::function<bool(const Sample&)>& agrees, st
 }
 
 // What does not do alone is excluded; where each alone does, one bound says that all together do not.
-void SizeSearch::exclude_ones(const Some& some, const Sample& all,
-                              const std::function<std::unique_ptr<Sample>(const Some&)>& try_ones) {
+void SizeSearch::exclude_ones(const Some& some, const Probe& all,
+                              const std::function<std::unique_ptr<Probe>(const Some&)>& try_ones) {
   bool is_one_of_them = false;
   for (const std::uint32_t index : some) {
     if (groups_.groups[index].lowest <= 1) continue;  // a sample had it
-    const std::unique_ptr<Sample> alone = some.size() > 1 && may_go_on() ? try_ones({index}) : nullptr;
+    const std::unique_ptr<Probe> alone = some.size() > 1 && may_go_on() ? try_ones({index}) : nullptr;
     if (!alone && some.size() > 1 && may_go_on()) continue;
     is_one_of_them = true;
-    const Sample& why = alone ? *alone : all;
+    const Probe& why = alone ? *alone : all;
     if (!is_said(why)) groups_.groups[index].stay_above(1, "at size 1: " + reason(why), why.place());
   }
   if (!is_one_of_them && !is_said(all))
@@ -86,7 +86,7 @@ void SizeSearch::check_beyond() {
     const std::int64_t twice = 2 * group.size, half = group.size / 2;
     const auto comes_through = [&](std::int64_t size) {
       bool is_fine = false;
-      attempt(groups_.with_broadcast(groups_.examples_with({index}, size)), Sample::kToTheEnd, &is_fine);
+      attempt(groups_.with_broadcast(groups_.examples_with({index}, size)), Probe::kToTheEnd, &is_fine);
       return is_fine;
     };
     if (group.above_said && group.above <= twice && (!may_go_on() || comes_through(twice)))
@@ -97,7 +97,7 @@ void SizeSearch::check_beyond() {
   }
 }
 
-void SizeSearch::check_corners(const std::function<bool(const Sample&)>& agrees, bool was_guessed) {
+void SizeSearch::check_corners(const std::function<bool(const Probe&)>& agrees, bool was_guessed) {
   const auto size_at = [this](std::uint32_t index, bool is_largest) {
     return is_largest ? groups_.groups[index].highest : groups_.groups[index].lowest;
   };
@@ -116,7 +116,7 @@ void SizeSearch::check_corners(const std::function<bool(const Sample&)>& agrees,
       sizes = groups_.with_broadcast(std::move(sizes));
       if (!tried.insert(sizes).second) continue;
       bool is_fine = false;
-      const std::unique_ptr<Sample> sample = attempt(sizes, Sample::kToTheEnd, &is_fine);
+      const std::unique_ptr<Probe> sample = attempt(sizes, Probe::kToTheEnd, &is_fine);
       if (is_fine || is_said(*sample)) continue;
       fix(index, reason(*sample) + " beside other sizes", sample->where());
       has_fixed = true;
@@ -133,8 +133,8 @@ void SizeSearch::check_alone() {
     for (const std::int64_t size : {group.may_be(1) ? 1 : group.lowest, group.highest}) {
       if (group.fixed || size == group.size) continue;
       bool is_fine = false;
-      const std::unique_ptr<Sample> sample =
-          attempt(groups_.with_broadcast(groups_.examples_with({index}, size)), Sample::kToTheEnd, &is_fine);
+      const std::unique_ptr<Probe> sample =
+          attempt(groups_.with_broadcast(groups_.examples_with({index}, size)), Probe::kToTheEnd, &is_fine);
       if (!is_fine && !is_said(*sample))
         fix(index, reason(*sample) + " at size " + std::to_string(size), sample->where());
     }
@@ -156,7 +156,7 @@ std::vector<std::vector<std::int64_t>> SizeSearch::largest_tried() const {
 }
 
 // A number that the operator was given, where it divides the size: `view({b, h / 7, 7, c})`.
-bool SizeSearch::take_suggested_step(std::uint32_t index, const Sample& failure, std::int64_t bad) {
+bool SizeSearch::take_suggested_step(std::uint32_t index, const Probe& failure, std::int64_t bad) {
   SizeGroup& group = groups_.groups[index];
   const std::uint32_t last = failure.failed_at();
   if (!failure.operator_refused() || last >= program_.log.size() || group.step != 1) return false;

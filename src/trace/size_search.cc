@@ -21,12 +21,12 @@ bool SizeSearch::may_look_into_corners() const {
 }
 bool SizeSearch::may_go_on() const { return spent_ < program_.most_recordings * (program_.log.size() + 1); }
 
-std::unique_ptr<Sample> SizeSearch::attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through) {
-  auto sample = std::make_unique<Sample>(program_);
+std::unique_ptr<Probe> SizeSearch::attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through) {
+  auto sample = std::make_unique<Probe>(program_);
   const bool ran = sample->run(groups_.stand_ins(sizes), last);
   spent_ += sample->num_calls() + 1;
   *came_through = ran && (!agrees_ || (*agrees_)(*sample));
-  if (*came_through && last == Sample::kToTheEnd) note_probed(sizes);
+  if (*came_through && last == Probe::kToTheEnd) note_probed(sizes);
   if (sample->slices_more()) note_slice(sizes);
   return sample;
 }
@@ -49,8 +49,8 @@ void SizeSearch::note_slice(const GroupSizes& sizes) {
   GroupSizes smaller = examples;
   --smaller[index];
   if (!groups_.allow(smaller)) return;
-  Sample sample(program_);
-  sample.run(groups_.stand_ins(smaller), Sample::kToTheEnd);
+  Probe sample(program_);
+  sample.run(groups_.stand_ins(smaller), Probe::kToTheEnd);
   spent_ += sample.num_calls() + 1;
   if (sample.slices_more()) slices_more_at_[index] = smaller[index];
 }
@@ -69,12 +69,12 @@ std::optional<GroupSizes> SizeSearch::where_it_slices_more() const {
 
 // Null when the program then does something else than before: what it takes from types or layouts is found elsewhere
 // (trace/type_dependence.h).
-std::unique_ptr<Sample> SizeSearch::attempt_disguised(const GroupSizes& sizes) {
+std::unique_ptr<Probe> SizeSearch::attempt_disguised(const GroupSizes& sizes) {
   if (!may_disguise_ || disguise_.is_empty() || is_disguised() || samples_.size() + 1 != enough_samples())
     return nullptr;
-  auto sample = std::make_unique<Sample>(program_);
+  auto sample = std::make_unique<Probe>(program_);
   may_disguise_ = sample->run(Disguise::of(groups_.stand_ins(sizes), disguise_.types(), Laid::otherwise),
-                              Sample::kToTheEnd, disguise_.types()) &&
+                              Probe::kToTheEnd, disguise_.types()) &&
                   changes_as_before(*sample);
   spent_ += sample->num_calls() + 1;
   if (!may_disguise_) return nullptr;
@@ -84,21 +84,21 @@ std::unique_ptr<Sample> SizeSearch::attempt_disguised(const GroupSizes& sizes) {
 
 // Whether all that is other than in the first trace was so in an earlier sample: then sizes have changed it. What lies
 // inside of leaf modules is their own business.
-bool SizeSearch::changes_as_before(const Sample& sample) const {
+bool SizeSearch::changes_as_before(const Probe& sample) const {
   std::set<std::pair<std::uint32_t, std::uint32_t>> numbers;
   std::set<std::uint32_t> constants;
   for (const auto& before : samples_) {
-    for (const Sample::Change& change : before->changes()) numbers.emplace(change.call, change.leaf);
-    for (const Sample::ChangedConstant& constant : before->changed_constants()) constants.insert(constant.call);
+    for (const Probe::Change& change : before->changes()) numbers.emplace(change.call, change.leaf);
+    for (const Probe::ChangedConstant& constant : before->changed_constants()) constants.insert(constant.call);
   }
   const auto is_gone = [&](std::uint32_t call) { return program_.log[call].node->is_erased(); };
   return std::all_of(sample.changes().begin(), sample.changes().end(),
-                     [&](const Sample::Change& change) {
+                     [&](const Probe::Change& change) {
                        return is_gone(change.call) || (change.value.kind() != ArgumentKind::dtype &&
                                                        numbers.contains({change.call, change.leaf}));
                      }) &&
          std::all_of(sample.changed_constants().begin(), sample.changed_constants().end(),
-                     [&](const Sample::ChangedConstant& constant) {
+                     [&](const Probe::ChangedConstant& constant) {
                        return is_gone(constant.call) || constants.contains(constant.call);
                      });
 }
@@ -144,12 +144,12 @@ void SizeSearch::find(std::size_t count) {
     if (!may_go_on()) return fix_rest(active);
     const GroupSizes sizes = groups_.choose(active, choice_of(round_));
     const bool may_disguise = may_disguise_;
-    std::unique_ptr<Sample> sample = attempt_disguised(sizes);
+    std::unique_ptr<Probe> sample = attempt_disguised(sizes);
     if (sample) {
       disguised_ = samples_.size();
     } else {
       bool came_through = false;
-      sample = attempt(sizes, Sample::kToTheEnd, &came_through);
+      sample = attempt(sizes, Probe::kToTheEnd, &came_through);
       if (!came_through) {
         may_disguise_ = may_disguise;  // it is not for types and layouts
         settle(active, sizes, *sample);
@@ -194,18 +194,18 @@ void SizeSearch::drop_behind(std::size_t count) {
   sizes_.resize(count);
 }
 
-std::string SizeSearch::reason(const Sample& failure) const {
+std::string SizeSearch::reason(const Probe& failure) const {
   if (failure.came_through()) return "a number that the program computes of it is another one from there on";
   return program_.log.describe(failure.failed_at()) + ": " + failure.why();
 }
 
-std::string SizeSearch::in_words(const Sample& failure) const {
+std::string SizeSearch::in_words(const Probe& failure) const {
   const std::string where = failure.where();
   return (failure.came_through() ? "other numbers" : reason(failure)) + (where.empty() ? "" : " (" + where + ")");
 }
 
 // A weight has the sizes that it has: no other size of the input will do.
-bool SizeSearch::is_held_by_parameter(const Sample& failure) const {
+bool SizeSearch::is_held_by_parameter(const Probe& failure) const {
   if (!failure.operator_refused() || failure.failed_at() >= program_.log.size()) return false;
   for (const Argument& argument : program_.log.arguments(program_.log.operator_at(failure.failed_at()))) {
     const Node* node = argument.node_or_null();
@@ -220,7 +220,7 @@ void SizeSearch::fix(std::uint32_t group, const std::string& why, const std::str
 
 // ── What fails alone ──────────────────────────────────────────────────────────────────────────────────────────────
 
-void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sample& failure) {
+void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Probe& failure) {
   if (settle_as_demanded(sizes, failure)) return;
   const std::uint32_t last = failure.failed_at();
   Some culprits;
@@ -230,7 +230,7 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
     GroupSizes alone = groups_.examples();
     alone[group] = sizes[group];
     bool came_through = false;
-    std::unique_ptr<Sample> sample = attempt(alone, last, &came_through);
+    std::unique_ptr<Probe> sample = attempt(alone, last, &came_through);
     if (came_through || (round_ > 0 && narrow(group, sizes, *sample, last))) {
       if (!came_through) return;  // all again within the new bounds
       continue;
@@ -294,13 +294,13 @@ bool SizeSearch::is_about_steps(std::uint32_t index, std::int64_t bad, std::uint
 
 // Whether a graph of what has failed fails by itself, too: by the operator that has refused, or inside of a leaf
 // module.
-bool SizeSearch::is_said(const Sample& failure) const {
+bool SizeSearch::is_said(const Probe& failure) const {
   if (!failure.threw()) return false;
   return failure.operator_refused() || program_.log.is_inside_leaf(failure.failed_at());
 }
 
 // A later round fails where an earlier one came through: the sizes between do. False when there are none.
-bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Sample& failure, std::uint32_t last) {
+bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Probe& failure, std::uint32_t last) {
   SizeGroup& group = groups_.groups[index];
   if (!is_held_by_parameter(failure) && take_suggested_step(index, failure, sizes[index])) return true;
   if (!failure.threw() && is_about_steps(index, sizes[index], last) && find_steps({index}, failure)) {
@@ -313,7 +313,7 @@ bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Samp
 
 // A program that goes another way from some size on, or refuses: from which is looked for. False when no other size is
 // left.
-bool SizeSearch::narrow_to(std::uint32_t index, std::int64_t bad, const Sample& failure, std::uint32_t last,
+bool SizeSearch::narrow_to(std::uint32_t index, std::int64_t bad, const Probe& failure, std::uint32_t last,
                            bool looks) {
   SizeGroup& group = groups_.groups[index];
   std::int64_t good = bad < group.size ? group.lowest : group.highest;
@@ -337,7 +337,7 @@ bool SizeSearch::narrow_to(std::uint32_t index, std::int64_t bad, const Sample& 
 }
 
 // Takes one group after the other; one that does not fit those before is tied to one of them, or fixed.
-void SizeSearch::settle_together(const Some& active, const GroupSizes& sizes, const Sample& failure) {
+void SizeSearch::settle_together(const Some& active, const GroupSizes& sizes, const Probe& failure) {
   const std::uint32_t last = failure.failed_at();
   GroupSizes grown = groups_.examples();
   bool settled = false;

@@ -23,7 +23,7 @@ namespace fx::internal {
 
 class SizeSearch {
  public:
-  SizeSearch(const SampledProgram& program, SizeGroups& groups)
+  SizeSearch(const ProbedProgram& program, SizeGroups& groups)
       : program_(program), groups_(groups), disguise_(groups.stand_ins(groups.examples()), program.attributes) {}
 
   /// Larger, smaller, much larger: tells sizes, multiples and products apart. Without the smaller one for programs that
@@ -32,7 +32,7 @@ class SizeSearch {
 
   /// Settles the groups, so that `count` samples in which all free ones vary came through; fewer when none is free.
   void find(std::size_t count);
-  /// Fixes the groups on which a number of the program depends for which there is no expression. Samples taken before
+  /// Fixes the groups on which a number of the program depends for which there is no expression. Probes taken before
   /// are dropped.
   void fix_dependence(std::uint32_t call, std::uint32_t leaf, const std::string& why);
   /// The same for a tensor that the program makes without operators.
@@ -49,23 +49,23 @@ class SizeSearch {
   /// is computed of them; asserts how far the program does the same, and `agrees` with the graph about numbers.
   /// False where something is computed, so that nothing was tried. Where the program comes through and only numbers are
   /// not those of the graph, nothing is asserted if `others` is given: it is these sizes.
-  bool check_far(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others);
+  bool check_far(const std::function<bool(const Probe&)>& agrees, std::optional<GroupSizes>* others);
 
   /// Tries sizes in the other order (a width above the height, where the example has them the other way round), and
   /// sizes that are all the same; fixes those whose order or equality sends the program another way. True when there is
   /// more to explain: another sample, or other groups.
-  bool check_orders(const std::function<bool(const Sample&)>& agrees);
+  bool check_orders(const std::function<bool(const Probe&)>& agrees);
 
   /// Tries all sizes at one. What does not do has a size of two at least from now on; where the program comes through
   /// and only numbers are not those of the graph, nothing is said if `others` is given: it is these sizes.
-  void check_ones(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others);
+  void check_ones(const std::function<bool(const Probe&)>& agrees, std::optional<GroupSizes>* others);
   /// Whether a sample had this size of the group.
   bool has_seen(std::uint32_t group, std::int64_t size) const;
   /// Takes one more sample, at sizes that the caller gives; what is different there, or nothing.
   std::string take(const GroupSizes& sizes);
   /// Takes one more sample, at these sizes; false when it does not come through. What does not do at sizes that were
   /// not seen is then left out.
-  bool add_sample(const GroupSizes& sizes);
+  bool add_probe(const GroupSizes& sizes);
   /// Drops the samples behind the first `count`.
   void drop_behind(std::size_t count);
 
@@ -84,18 +84,18 @@ class SizeSearch {
   void check_beyond();
   /// Bounds were found for one dimension beside certain sizes of the others: tries each beside their extremes, and
   /// fixes it where that does not do, for no bound describes how dimensions compare.
-  void check_corners(const std::function<bool(const Sample&)>& agrees, bool was_guessed);
+  void check_corners(const std::function<bool(const Probe&)>& agrees, bool was_guessed);
   /// Of each tensor among the inputs the sizes of the largest samples.
   std::vector<std::vector<std::int64_t>> largest_tried() const;
   /// Whether there is room for another run; once there is none, nothing is tried any more.
   bool may_go_on() const;
 
   /// The runs that came through.
-  const std::vector<std::unique_ptr<Sample>>& samples() const { return samples_; }
+  const std::vector<std::unique_ptr<Probe>>& samples() const { return samples_; }
 
  private:
   using Some = std::vector<std::uint32_t>;
-  using Failures = std::vector<std::unique_ptr<Sample>>;  // of each culprit
+  using Failures = std::vector<std::unique_ptr<Probe>>;  // of each culprit
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   void leave_out(const GroupSizes& sizes, const std::string& why, const CallPlace& place);
@@ -103,55 +103,55 @@ class SizeSearch {
   bool may_explore() const;
   bool may_look_into_corners() const;
   void check_alone();
-  bool settle_as_demanded(const GroupSizes& sizes, const Sample& failure);
-  bool keep_to(std::uint32_t index, std::int64_t tried, const SizeCondition& demand, const Sample& failure);
-  bool fix_unless_near(std::uint32_t index, std::int64_t tried, const Sample& failure);
-  bool take_suggested_step(std::uint32_t group, const Sample& failure, std::int64_t bad);
-  void exclude_ones(const Some& some, const Sample& all,
-                    const std::function<std::unique_ptr<Sample>(const Some&)>& try_ones);
-  std::unique_ptr<Sample> attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through);
-  std::unique_ptr<Sample> attempt_disguised(const GroupSizes& sizes);
+  bool settle_as_demanded(const GroupSizes& sizes, const Probe& failure);
+  bool keep_to(std::uint32_t index, std::int64_t tried, const SizeCondition& demand, const Probe& failure);
+  bool fix_unless_near(std::uint32_t index, std::int64_t tried, const Probe& failure);
+  bool take_suggested_step(std::uint32_t group, const Probe& failure, std::int64_t bad);
+  void exclude_ones(const Some& some, const Probe& all,
+                    const std::function<std::unique_ptr<Probe>(const Some&)>& try_ones);
+  std::unique_ptr<Probe> attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through);
+  std::unique_ptr<Probe> attempt_disguised(const GroupSizes& sizes);
   int choice_of(int round) const;
-  bool changes_as_before(const Sample& sample) const;
+  bool changes_as_before(const Probe& sample) const;
   void note_slice(const GroupSizes& sizes);
   void note_probed(const GroupSizes& sizes);
   void forget(std::size_t sample);
   void forget_all();
   bool works(const GroupSizes& sizes, std::uint32_t last);
   bool is_about_steps(std::uint32_t group, std::int64_t bad, std::uint32_t last);
-  void settle(const Some& active, const GroupSizes& sizes, const Sample& failure);
-  void settle_together(const Some& active, const GroupSizes& sizes, const Sample& failure);
-  bool narrow_together(const Some& some, const GroupSizes& sizes, const Sample& failure);
-  bool narrow(std::uint32_t group, const GroupSizes& sizes, const Sample& failure, std::uint32_t last);
-  bool narrow_to(std::uint32_t group, std::int64_t bad, const Sample& failure, std::uint32_t last, bool looks);
-  bool find_bound(std::uint32_t group, std::int64_t bad, const Sample& failure, std::uint32_t last);
+  void settle(const Some& active, const GroupSizes& sizes, const Probe& failure);
+  void settle_together(const Some& active, const GroupSizes& sizes, const Probe& failure);
+  bool narrow_together(const Some& some, const GroupSizes& sizes, const Probe& failure);
+  bool narrow(std::uint32_t group, const GroupSizes& sizes, const Probe& failure, std::uint32_t last);
+  bool narrow_to(std::uint32_t group, std::int64_t bad, const Probe& failure, std::uint32_t last, bool looks);
+  bool find_bound(std::uint32_t group, std::int64_t bad, const Probe& failure, std::uint32_t last);
   bool find_steps_beside(std::uint32_t group, const GroupSizes& others, std::uint32_t last);
   bool goes_in_steps(std::uint32_t group, std::int64_t bad, std::uint32_t last);
   Some tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last);
-  bool find_steps(const Some& some, const Sample& failure);
+  bool find_steps(const Some& some, const Probe& failure);
   bool widen_step(std::uint32_t group, std::uint32_t last);
   bool works_at(const Some& some, std::int64_t size, std::uint32_t last);
   void fix(std::uint32_t group, const std::string& why, const std::string& where);
-  void fix_where(const std::function<bool(const Sample&)>& depends, std::uint32_t last, const std::string& why);
-  bool is_said(const Sample& failure) const;
+  void fix_where(const std::function<bool(const Probe&)>& depends, std::uint32_t last, const std::string& why);
+  bool is_said(const Probe& failure) const;
   bool bound(std::uint32_t group, std::int64_t far);
   enum class Order { reversed, equal };
   GroupSizes in_order(const Some& some, Order order) const;
-  bool check_order(const Some& some, Order order, const std::function<bool(const Sample&)>& agrees, bool* is_refused);
-  std::string reason(const Sample& failure) const;
-  std::string in_words(const Sample& failure) const;
-  bool is_held_by_parameter(const Sample& failure) const;
+  bool check_order(const Some& some, Order order, const std::function<bool(const Probe&)>& agrees, bool* is_refused);
+  std::string reason(const Probe& failure) const;
+  std::string in_words(const Probe& failure) const;
+  bool is_held_by_parameter(const Probe& failure) const;
 
-  const SampledProgram& program_;
+  const ProbedProgram& program_;
   SizeGroups& groups_;
-  std::vector<std::unique_ptr<Sample>> samples_;
+  std::vector<std::unique_ptr<Probe>> samples_;
   std::vector<GroupSizes> sizes_;  // of the samples
   const Disguise disguise_;
   bool may_disguise_ = true;
   bool has_computed_ = false;
-  std::uint64_t spent_ = 0;                                     // operators that all runs have taken
-  const std::function<bool(const Sample&)>* agrees_ = nullptr;  // who says of a run that came through whether it did
-  std::size_t disguised_ = kNone;                               // among the samples
+  std::uint64_t spent_ = 0;                                    // operators that all runs have taken
+  const std::function<bool(const Probe&)>* agrees_ = nullptr;  // who says of a run that came through whether it did
+  std::size_t disguised_ = kNone;                              // among the samples
   int round_ = 0;
   std::map<std::uint32_t, std::int64_t> slices_more_at_;  // a size of this group alone
 };

@@ -37,7 +37,7 @@ bool SizeSearch::goes_in_steps(std::uint32_t index, std::int64_t bad, std::uint3
 
 // A size next to the example's does, and none that is far, not in steps either: what was tried was too far
 // (`x.split(8)`, a table of so many rows).
-bool SizeSearch::find_bound(std::uint32_t index, std::int64_t bad, const Sample& failure, std::uint32_t last) {
+bool SizeSearch::find_bound(std::uint32_t index, std::int64_t bad, const Probe& failure, std::uint32_t last) {
   const SizeGroup before = groups_.groups[index];
   const std::int64_t towards = bad < before.size ? -1 : 1;
   const bool is_next = bad == before.size + towards || !works_at({index}, before.size + towards, last);
@@ -69,7 +69,7 @@ bool SizeSearch::find_steps_beside(std::uint32_t index, const GroupSizes& others
 }
 
 // Multiples of a divisor of the size; or smaller sizes only.
-bool SizeSearch::find_steps(const Some& some, const Sample& failure) {
+bool SizeSearch::find_steps(const Some& some, const Probe& failure) {
   const std::uint32_t last = failure.failed_at();
   const std::int64_t size = groups_.groups[some.front()].size;
   std::int64_t power = 1;
@@ -105,7 +105,7 @@ bool SizeSearch::widen_step(std::uint32_t index, std::uint32_t last) {
 // The last of `some` goes with each of the others alone as far as it went, but not with all: it is their product, or
 // sum, by which the program chooses. On the way from the examples to these sizes, how far they go together. What is
 // found bounds those of them that matter: two, or all. False when they do not go together at all.
-bool SizeSearch::narrow_together(const Some& some, const GroupSizes& sizes, const Sample& failure) {
+bool SizeSearch::narrow_together(const Some& some, const GroupSizes& sizes, const Probe& failure) {
   constexpr std::int64_t kWay = 1 << 5;
   const std::uint32_t last = failure.failed_at();
   const auto at = [&](const Some& which, std::int64_t way) {
@@ -153,7 +153,7 @@ bool SizeSearch::may_go_far() {
   });
 }
 
-bool SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others) {
+bool SizeSearch::check_far(const std::function<bool(const Probe&)>& agrees, std::optional<GroupSizes>* others) {
   constexpr int kMostBounds = 4;
   if (!may_go_far()) return false;
   agrees_ = &agrees;
@@ -162,7 +162,7 @@ bool SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees, std
   for (int tries = 0; tries < kMostBounds && !is_fine && may_explore(); ++tries) {
     const Some active = groups_.free();
     const GroupSizes sizes = groups_.choose(active, 2);
-    const std::unique_ptr<Sample> failure = attempt(sizes, Sample::kToTheEnd, &is_fine);
+    const std::unique_ptr<Probe> failure = attempt(sizes, Probe::kToTheEnd, &is_fine);
     if (is_fine) break;
     if (others && failure->came_through()) {
       *others = sizes;
@@ -182,13 +182,13 @@ bool SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees, std
 bool SizeSearch::bound(std::uint32_t index, std::int64_t far) {
   SizeGroup& group = groups_.groups[index];
   if (group.one_or || far <= group.highest) return false;
-  std::unique_ptr<Sample> failure;
+  std::unique_ptr<Probe> failure;
   std::int64_t good = group.highest, bad = far;
   const auto does = [&](std::int64_t size) {
     GroupSizes alone = groups_.examples();
     alone[index] = size;
     bool is_fine = false;
-    std::unique_ptr<Sample> sample = attempt(alone, Sample::kToTheEnd, &is_fine);
+    std::unique_ptr<Probe> sample = attempt(alone, Probe::kToTheEnd, &is_fine);
     (is_fine ? good : bad) = size;
     if (!is_fine) failure = std::move(sample);
     return is_fine;

@@ -25,7 +25,7 @@ bool holds_at(const SizeCondition& condition, const std::map<std::string, std::i
 
 // What the call that should have come asks of sizes is in its record: nothing has to be tried. False where that says
 // nothing, or more than this. Of a call that was not made nobody knows its numbers: only what is equal counts.
-bool SizeSearch::settle_as_demanded(const GroupSizes& sizes, const Sample& failure) {
+bool SizeSearch::settle_as_demanded(const GroupSizes& sizes, const Probe& failure) {
   const std::uint32_t at = program_.log.operator_at(failure.failed_at());
   if (at >= program_.log.size() || failure.slices_more()) return false;
   std::map<std::string, std::int64_t> tried;
@@ -55,7 +55,7 @@ bool SizeSearch::settle_as_demanded(const GroupSizes& sizes, const Sample& failu
 }
 
 // Sizes from some on or up to some; else multiples; else those around the example's, or it alone.
-bool SizeSearch::keep_to(std::uint32_t index, std::int64_t tried, const SizeCondition& demand, const Sample& failure) {
+bool SizeSearch::keep_to(std::uint32_t index, std::int64_t tried, const SizeCondition& demand, const Probe& failure) {
   SizeGroup& group = groups_.groups[index];
   const std::string symbol = group_symbol(index);
   constexpr std::int64_t kMostSize = 2048;
@@ -84,7 +84,7 @@ bool SizeSearch::keep_to(std::uint32_t index, std::int64_t tried, const SizeCond
 }
 
 // A weight has the sizes that it has. Else what is one broadcasts, and a program may slice a table for smaller ones.
-bool SizeSearch::fix_unless_near(std::uint32_t index, std::int64_t tried, const Sample& failure) {
+bool SizeSearch::fix_unless_near(std::uint32_t index, std::int64_t tried, const Probe& failure) {
   SizeGroup& group = groups_.groups[index];
   const std::uint32_t last = failure.failed_at();
   const bool is_larger = tried > group.size;

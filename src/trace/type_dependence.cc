@@ -14,7 +14,7 @@ namespace {
 
 class TypeDependence {
  public:
-  TypeDependence(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs,
+  TypeDependence(Graph& graph, const ProbedProgram& program, const std::vector<BoundTensor>& inputs,
                  const std::vector<at::Tensor>& stand_ins)
       : graph_(graph),
         program_(program),
@@ -27,16 +27,16 @@ class TypeDependence {
     const Laid laid = disguise_.changes_layout() ? Laid::otherwise : Laid::as_given;
     std::string of_layout;
     if (!has_been_seen && !is_the_same(disguise_.types(), laid)) {
-      for (const OtherType& type : disguise_.types()) note_dependence(type, Sample::kToTheEnd);
+      for (const OtherType& type : disguise_.types()) note_dependence(type, Probe::kToTheEnd);
       if (disguise_.changes_layout()) of_layout = dependence({}, laid);
     }
     for (const OtherType& type : disguise_.types()) {
       if (has_root_of(type.from) && has_input_of(type.from))
-        note_dependence(type, Sample::kToTheEnd, Sample::Root::as_it_is);
+        note_dependence(type, Probe::kToTheEnd, Probe::Root::as_it_is);
     }
     for (const OtherType& type : disguise_.further_types()) {
       if (changes_gradients(type)) continue;
-      note_dependence(type, where_asked(type.from), Sample::Root::as_it_is);
+      note_dependence(type, where_asked(type.from), Probe::Root::as_it_is);
     }
     for (const auto& [type, why] : of_types_) assert_type(type, why);
     for (const Laid other : {Laid::contiguous, Laid::channels_last}) {
@@ -49,11 +49,11 @@ class TypeDependence {
  private:
   using Types = std::vector<OtherType>;
 
-  std::string difference(const Sample& sample) const;
+  std::string difference(const Probe& sample) const;
   bool is_the_same(const Types& types, Laid laid) const;
-  std::string dependence(const Types& types, Laid laid, std::uint32_t last = Sample::kToTheEnd,
-                         Sample::Root root = Sample::Root::of_other_type) const;
-  void note_dependence(const OtherType& type, std::uint32_t last, Sample::Root root = Sample::Root::of_other_type);
+  std::string dependence(const Types& types, Laid laid, std::uint32_t last = Probe::kToTheEnd,
+                         Probe::Root root = Probe::Root::of_other_type) const;
+  void note_dependence(const OtherType& type, std::uint32_t last, Probe::Root root = Probe::Root::of_other_type);
   std::uint32_t where_asked(at::ScalarType type) const;
   bool has_root_of(at::ScalarType type) const;
   bool has_input_of(at::ScalarType type) const;
@@ -63,7 +63,7 @@ class TypeDependence {
   void assert_layout(const std::string& why);
 
   Graph& graph_;
-  const SampledProgram& program_;
+  const ProbedProgram& program_;
   const std::vector<BoundTensor>& inputs_;
   const std::vector<at::Tensor>& stand_ins_;
   const Disguise disguise_;
@@ -72,7 +72,7 @@ class TypeDependence {
 
 // What the run did otherwise; empty when nothing, or when an operator could not run, as it cannot in the graph. What
 // lies inside of a leaf module is its own business.
-std::string TypeDependence::difference(const Sample& sample) const {
+std::string TypeDependence::difference(const Probe& sample) const {
   const TraceLog& log = program_.log;
   const auto is_there = [&](std::uint32_t call) { return !log[call].node->is_erased(); };
   std::string why;
@@ -80,11 +80,11 @@ std::string TypeDependence::difference(const Sample& sample) const {
     if (sample.operator_refused() || log.is_inside_leaf(sample.failed_at())) return "";
     why = log.describe(sample.failed_at()) + ": " + sample.why();
   }
-  for (const Sample::Change& change : sample.changes()) {
+  for (const Probe::Change& change : sample.changes()) {
     if (why.empty() && is_there(change.call))
       why = log.describe(change.call) + ": an argument is " + to_string(change.value) + " for others";
   }
-  for (const Sample::ChangedConstant& constant : sample.changed_constants()) {
+  for (const Probe::ChangedConstant& constant : sample.changed_constants()) {
     if (why.empty() && is_there(constant.call))
       why = log[constant.call].target.str() + ", a tensor that the program makes without operators, is another one";
   }
@@ -95,18 +95,18 @@ std::string TypeDependence::difference(const Sample& sample) const {
 
 // Otherwise it is another run for each type, and for the layout, that tells which of them it is.
 bool TypeDependence::is_the_same(const Types& types, Laid laid) const {
-  Sample sample(program_);
-  return sample.run(Disguise::of(stand_ins_, types, laid), Sample::kToTheEnd, types) && difference(sample).empty();
+  Probe sample(program_);
+  return sample.run(Disguise::of(stand_ins_, types, laid), Probe::kToTheEnd, types) && difference(sample).empty();
 }
 
 // Why the graph does not hold; empty when it does, or says so itself.
-std::string TypeDependence::dependence(const Types& types, Laid laid, std::uint32_t last, Sample::Root root) const {
-  Sample sample(program_);
+std::string TypeDependence::dependence(const Types& types, Laid laid, std::uint32_t last, Probe::Root root) const {
+  Probe sample(program_);
   sample.run(Disguise::of(stand_ins_, types, laid), last, types, root);
   return difference(sample);
 }
 
-void TypeDependence::note_dependence(const OtherType& type, std::uint32_t last, Sample::Root root) {
+void TypeDependence::note_dependence(const OtherType& type, std::uint32_t last, Probe::Root root) {
   if (of_types_.contains(type.from)) return;
   if (std::string why = dependence({type}, Laid::as_given, last, root); !why.empty())
     of_types_.emplace(type.from, std::move(why));
@@ -132,7 +132,7 @@ std::uint32_t TypeDependence::where_asked(at::ScalarType type) const {
     last = call;
     if (!first) first = call;
   }
-  return last + kBehindLast < log.size() ? last + kBehindLast : Sample::kToTheEnd;
+  return last + kBehindLast < log.size() ? last + kBehindLast : Probe::kToTheEnd;
 }
 
 // Inputs may be of another type than the root's tensors, where the program brings them together.
@@ -199,7 +199,7 @@ void TypeDependence::assert_layout(const std::string& why) {
 
 }  // namespace
 
-void assert_types(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs,
+void assert_types(Graph& graph, const ProbedProgram& program, const std::vector<BoundTensor>& inputs,
                   const std::vector<at::Tensor>& stand_ins, bool has_been_seen) {
   TypeDependence(graph, program, inputs, stand_ins).run(has_been_seen);
 }

@@ -18,13 +18,13 @@
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
-#include <fxgraph/trace/sample.h>
+#include <fxgraph/trace/probe.h>
 
 namespace fx::internal {
 
 /// Writes the assertions, if there is need for one, after the placeholders. `stand_ins` are like the examples. Of what
 /// `has_been_seen` no more is looked at than what one sample of another type and layout did not show.
-void assert_types(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs,
+void assert_types(Graph& graph, const ProbedProgram& program, const std::vector<BoundTensor>& inputs,
                   const std::vector<at::Tensor>& stand_ins, bool has_been_seen);
 
 }  // namespace fx::internal

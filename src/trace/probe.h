@@ -1,4 +1,4 @@
-// Sample: a traced program run again on inputs of other sizes, compared call by call with its first trace.
+// Probe: a traced program run again on inputs of other sizes, compared call by call with its first trace.
 //
 // A sample that does something else than the first trace ends at once: it costs what it has run. Numbers may differ;
 // they are kept. Nothing of the first trace changes.
@@ -27,11 +27,11 @@ struct BufferUpdate;
 struct RaisedCall;
 
 /// Values that a program puts in the place of buffers: the call that makes one, and the buffer.
-using SampledUpdates = std::vector<std::pair<std::uint32_t, at::Tensor>>;
-SampledUpdates sampled_updates(const TraceLog& log, const Session& session, const std::vector<BufferUpdate>& updates);
+using ProbedUpdates = std::vector<std::pair<std::uint32_t, at::Tensor>>;
+ProbedUpdates probed_updates(const TraceLog& log, const Session& session, const std::vector<BufferUpdate>& updates);
 
 /// What of the first trace the samples share.
-struct SampledProgram {
+struct ProbedProgram {
   const TraceLog& log;
   const Session& session;  ///< of the first trace
   RunProgram run;
@@ -42,10 +42,10 @@ struct SampledProgram {
   bool is_compared;                             ///< a run that is another program at the examples is refused
   std::uint64_t most_recordings;                ///< how many times the operators of the first trace all runs may take
   const std::vector<RaisedCall>& raised;        ///< of leaf modules
-  SampledUpdates updates{};
+  ProbedUpdates updates{};
 };
 
-class Sample final : private TraceFollower, private NodeMaker {
+class Probe final : private TraceFollower, private NodeMaker {
  public:
   static constexpr std::uint32_t kToTheEnd = ~std::uint32_t{0};
 
@@ -61,8 +61,8 @@ class Sample final : private TraceFollower, private NodeMaker {
     at::Tensor value;
   };
 
-  explicit Sample(const SampledProgram& program) : program_(program) {}
-  ~Sample() override;
+  explicit Probe(const ProbedProgram& program) : program_(program) {}
+  ~Probe() override;
 
   /// Runs the program until call `last` is the same as in the first trace. True when it is. With other types, types may
   /// differ as numbers may; the root's floating-point tensors have them, too, unless they are to keep theirs.
@@ -117,7 +117,7 @@ class Sample final : private TraceFollower, private NodeMaker {
   [[noreturn]] void differs(const std::string& how);
   void compare_constants();
 
-  const SampledProgram& program_;
+  const ProbedProgram& program_;
   Graph graph_;
   std::shared_ptr<Session> session_;
   std::vector<Node*> nodes_;

@@ -1,6 +1,6 @@
 #include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/trace/probe.h>
 #include <fxgraph/trace/same_program.h>
-#include <fxgraph/trace/sample.h>
 
 #include <cmath>
 
@@ -27,7 +27,7 @@ bool is_slice(Symbol target, ArgumentSpan arguments) {
 }
 
 // Ends a sample. Not an std::exception: programs that handle those are not to handle this.
-struct EndOfSample {};
+struct EndOfProbe {};
 
 bool same_number(const Argument& a, const Argument& b) {
   if (a == b) return true;
@@ -53,19 +53,19 @@ std::string reason_of(const std::exception& error) {
 
 }  // namespace
 
-SampledUpdates sampled_updates(const TraceLog& log, const Session& session, const std::vector<BufferUpdate>& updates) {
-  SampledUpdates result;
+ProbedUpdates probed_updates(const TraceLog& log, const Session& session, const std::vector<BufferUpdate>& updates) {
+  ProbedUpdates result;
   for (const BufferUpdate& update : updates)
     result.emplace_back(log.index_of(*update.value), tensor_at(session, update.attribute));
   return result;
 }
 
-Sample::~Sample() {
+Probe::~Probe() {
   if (session_) session_->close();
 }
 
-bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, const std::vector<OtherType>& types,
-                 Root root) {
+bool Probe::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, const std::vector<OtherType>& types,
+                Root root) {
   const BriefErrors brief;
   last_ = last;
   types_may_differ_ = !types.empty();
@@ -84,7 +84,7 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, c
     if (!ended_ && nodes_.size() != program_.log.size()) differs("the program ends early");
     if (!ended_) reached_ = true;
     if (reached_) check_updates();
-  } catch (const EndOfSample&) {
+  } catch (const EndOfProbe&) {
   } catch (const std::exception& error) {
     if (!ended_) end_by_error(reason_of(error));
   } catch (...) {
@@ -99,7 +99,7 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, c
 }
 
 // The graph writes these values to buffers, which keep their sizes.
-void Sample::leave() {
+void Probe::leave() {
   std::vector<KeptUpdate> updates;
   for (const auto& [call, buffer] : program_.updates) {
     if (call >= nodes_.size() || !nodes_[call]) continue;
@@ -109,7 +109,7 @@ void Sample::leave() {
   program_.leave(*session_);
 }
 
-void Sample::check_updates() {
+void Probe::check_updates() {
   for (const auto& [call, buffer] : program_.updates) {
     const at::Tensor value = value_of(call);
     if (!value.defined() || value.sizes() == buffer.sizes()) continue;
@@ -120,45 +120,45 @@ void Sample::check_updates() {
   }
 }
 
-void Sample::end_by_error(const std::string& why) {
+void Probe::end_by_error(const std::string& why) {
   ended_ = threw_ = true;
   failed_at_ = static_cast<std::uint32_t>(nodes_.size());
   if (!operator_refused_) why_ = why;
 }
 
-void Sample::differs(const std::string& how) {
+void Probe::differs(const std::string& how) {
   ended_ = true;
   failed_at_ = static_cast<std::uint32_t>(nodes_.size());
   why_ = how;
   place_ = calling_place();
-  throw EndOfSample();
+  throw EndOfProbe();
 }
 
-void Sample::refused(const std::exception& why) {
+void Probe::refused(const std::exception& why) {
   operator_refused_ = true;
   why_ = first_line(why);
   place_ = calling_place();
 }
 
-bool Sample::may_be_whole(std::uint32_t at) const {
+bool Probe::may_be_whole(std::uint32_t at) const {
   return at < program_.log.size() && is_slice(program_.log[at].target, program_.log.arguments(at));
 }
 
 // What stands in the place of a call: itself, or what a slice that was not called would have sliced.
-std::uint32_t Sample::standing_for(std::uint32_t call) const {
+std::uint32_t Probe::standing_for(std::uint32_t call) const {
   const auto found = whole_.find(call);
   return found == whole_.end() ? call : found->second;
 }
 
 // A write into a slice that was not called is one to what it would have sliced, and what is read of that afterwards is
 // its result.
-bool Sample::is_now(std::uint32_t before, std::uint32_t now) const {
+bool Probe::is_now(std::uint32_t before, std::uint32_t now) const {
   if (before == now) return true;
   const auto found = written_.find(now);
   return found != written_.end() && found->second == before;
 }
 
-void Sample::pass_whole_slice() {
+void Probe::pass_whole_slice() {
   const auto at = static_cast<std::uint32_t>(nodes_.size());
   const ArgumentSpan arguments = program_.log.arguments(at);
   const std::uint32_t of = standing_for(program_.log.index_of(arguments[0].node()));
@@ -174,7 +174,7 @@ void Sample::pass_whole_slice() {
 }
 
 // As many as must have been left out before this call: for an alias those of one expression, each of the one before.
-void Sample::pass_whole_slices(const TracedCall& call) {
+void Probe::pass_whole_slices(const TracedCall& call) {
   const TraceLog& log = program_.log;
   for (std::size_t before = ~std::size_t{0}; before != nodes_.size();) {
     before = nodes_.size();
@@ -195,8 +195,8 @@ void Sample::pass_whole_slices(const TracedCall& call) {
   }
 }
 
-void Sample::making(const TracedCall& call) {
-  if (ended_) throw EndOfSample();
+void Probe::making(const TracedCall& call) {
+  if (ended_) throw EndOfProbe();
   if (const auto unread = unread_.find(call.target); call.op == Op::get_attr && unread != unread_.end()) {
     late_ = unread->second;
     unread_.erase(unread);
@@ -224,7 +224,7 @@ void Sample::making(const TracedCall& call) {
 }
 
 // The program may take by number what is not there: it is not to see a shorter list.
-void Sample::returns_list(std::size_t length) {
+void Probe::returns_list(std::size_t length) {
   const auto at = static_cast<std::uint32_t>(nodes_.size() - 1);
   const TraceLog::Call& before = program_.log[at];
   if (before.list_length == length) return end_after(at);
@@ -233,7 +233,7 @@ void Sample::returns_list(std::size_t length) {
           std::to_string(before.list_length));
 }
 
-void Sample::compare(const Argument& before, const Argument& now) {
+void Probe::compare(const Argument& before, const Argument& now) {
   if (before.kind() != now.kind()) differs("an argument is " + short_text(now) + " instead of " + short_text(before));
   if (now.is_node()) {
     if (!is_now(standing_for(program_.log.index_of(before.node())), index_by_id_[now.node().id()]))
@@ -256,12 +256,12 @@ void Sample::compare(const Argument& before, const Argument& now) {
   ++leaf_;
 }
 
-Node& Sample::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view) {
+Node& Probe::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view) {
   static const std::string kName = "n";
   return graph_.create_node(op, target, args, kwargs, kName);
 }
 
-void Sample::made(Node& node) {
+void Probe::made(Node& node) {
   if (node.id() >= index_by_id_.size()) index_by_id_.resize(node.id() + 1 + index_by_id_.size() / 2);
   if (late_) {
     index_by_id_[node.id()] = *late_;
@@ -280,14 +280,14 @@ void Sample::made(Node& node) {
   if (program_.log[at].list_length == 0) end_after(at);  // else when its length is known
 }
 
-void Sample::end_after(std::uint32_t call) {
+void Probe::end_after(std::uint32_t call) {
   if (call < last_) return;
   ended_ = reached_ = true;
   place_ = calling_place();
-  throw EndOfSample();
+  throw EndOfProbe();
 }
 
-void Sample::compare_constants() {
+void Probe::compare_constants() {
   for (const CapturedTensor& captured : session_->captured()) {
     if (captured.of_root || !captured.attribute) continue;
     const std::uint32_t call = index_by_id_[captured.attribute->id()];
@@ -297,9 +297,9 @@ void Sample::compare_constants() {
   }
 }
 
-at::Tensor Sample::value_of(std::uint32_t i) const { return nodes_[i] ? session_->value_of(*nodes_[i]) : at::Tensor(); }
+at::Tensor Probe::value_of(std::uint32_t i) const { return nodes_[i] ? session_->value_of(*nodes_[i]) : at::Tensor(); }
 
-at::IntArrayRef Sample::sizes_of(std::uint32_t i) const {
+at::IntArrayRef Probe::sizes_of(std::uint32_t i) const {
   const at::Tensor value = value_of(i);
   return value.defined() ? value.sizes() : at::IntArrayRef();
 }
