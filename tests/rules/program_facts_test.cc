@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/rewriter/rules/program_facts.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/parse.h>
 #include "tests/support/error_of.h"
@@ -131,6 +132,44 @@ TEST(InputForms, AreNotAssertedWhereTheProgramTakesNoOthers) {
                                  "    return t\n"));
   EXPECT_EQ(optimize(module, {.rules = {"casts"}, .inputs = {tensor_info(x)}}).applied(), 1u);
   EXPECT_TRUE(module.graph().find_nodes(Op::call_function, Symbol("torch._assert")).empty()) << module.graph();
+}
+
+TEST(InputForms, AreListedOrKept) {
+  const auto made = [] {
+    return GraphModule(
+        GraphModule::Attributes(),
+        parse_graph("graph():\n    %x = placeholder[target=x]\n"
+                    "    %r = call_function[target=torch.ops.aten.reshape.default](args = (%x, [-1]))\n"
+                    "    %y = call_function[target=torch.ops.aten.neg.default](args = (%r,))\n    return y\n"));
+  };
+  const std::vector<TensorInfo> inputs = {tensor_info(torch::rand({4}))};
+  GraphModule held = made(), kept = made();
+  const OptimizeReport report = optimize(held, {.rules = {"reshapes"}, .inputs = inputs});
+  ASSERT_EQ(report.held.size(), 1u);
+  EXPECT_EQ(report.held[0].input + " " + report.held[0].form + " " + report.held[0].rule,
+            "x of 1 dimension reshapes/own-shape");
+  const OptimizeReport refused = optimize(kept, {.rules = {"reshapes"}, .inputs = inputs, .keep_sizes = true});
+  EXPECT_EQ(refused.applied(), 0u);
+  EXPECT_TRUE(refused.held.empty());
+  ASSERT_EQ(refused.rules[0].refused.size(), 1u);
+  EXPECT_THAT(refused.rules[0].refused[0].reason, ::testing::HasSubstr("hold x to be of 1 dimension"));
+}
+
+// A rule of one's own is answered for likewise.
+TEST(InputForms, OfOnesOwnRulesAreAsserted) {
+  GraphModule module(
+      GraphModule::Attributes(),
+      parse_graph("graph():\n    %x = placeholder[target=x]\n"
+                  "    %y = call_function[target=torch.ops.aten.abs.default](args = (%x,))\n    return y\n"));
+  const RuleSet rules = {{.name = "mine",
+                          .pattern = "aten::abs(x: node)",
+                          .when = [](const Match& m) -> Decision { return m.info("x")->sizes.size() == 2; },
+                          .replacement = "aten::relu(x)"}};
+  rules::ProgramFacts facts(module, {tensor_info(torch::rand({2, 3}))});
+  EXPECT_TRUE(rewrite_to_fixed_point(module, rules, facts.driver()).changed());
+  facts.assert_required();
+  EXPECT_NO_THROW(module.run({torch::rand({4, 5})}));
+  EXPECT_THAT(testing::error_of([&] { module.run({torch::rand({4})}); }), ::testing::HasSubstr("mine went by that"));
 }
 
 // What is normalised in half precision is of that type again; what is decomposed is of that of the statistics.
