@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
 #include <utility>
 
 #include <fxgraph/module/module_info.h>
@@ -33,6 +34,10 @@ std::vector<TensorInfo> others_of(FactKind kind, const TensorInfo& info) {
   others[0].sizes.push_back(2);
   if (!info.sizes.empty()) others[1].sizes.pop_back();
   return others;
+}
+
+InputProperty property_of(FactKind kind) {
+  return kind == FactKind::dtype ? InputProperty::dtype : InputProperty::rank;
 }
 
 }  // namespace
@@ -174,10 +179,9 @@ const std::vector<ProgramFacts::Form>& ProgramFacts::other_forms(FactKind kind) 
     SymbolicShapes shapes = worked_out_for(form);
     if (!tells || shapes.refused().empty()) forms->push_back({std::move(others), std::move(shapes)});
   };
-  const InputProperty property = kind == FactKind::dtype ? InputProperty::dtype : InputProperty::rank;
   const std::vector<Node*> placeholders = before_->graph().placeholders();
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (is_held(kind, i) || is_asserted(*placeholders[i], property)) continue;
+    if (is_held(kind, i) || is_asserted(*placeholders[i], property_of(kind))) continue;
     for (const TensorInfo& other : others_of(kind, inputs_[i])) {
       std::vector<TensorInfo> form = inputs_;
       form[i] = other;
@@ -261,7 +265,8 @@ std::string ProgramFacts::require(std::string_view rule, std::span<const Fact> f
 std::string ProgramFacts::ByExample::require(std::string_view rule, std::span<const Fact> asked) {
   for (const Fact& fact : asked) {
     const TensorInfo* known = std::as_const(facts.in_every_call())[*fact.value].tensor();
-    if (fact.kind == FactKind::sizes && (!known || std::ranges::any_of(known->sizes, is_free)))
+    const bool of_sizes = fact.kind == FactKind::sizes || fact.kind == FactKind::last_size;
+    if (of_sizes && (!known || std::ranges::any_of(known->sizes, is_free)))
       return "the sizes of " + fact.value->name() + " differ from call to call";
   }
   return facts.require(rule, asked);
@@ -284,12 +289,22 @@ void ProgramFacts::assert_required() {
     Node& asked = rewriter.call_function(of_type ? kTypeQuestion : kRankQuestion, {input});
     const auto answer = of_type ? static_cast<std::int64_t>(to_scalar_type(inputs_[i].dtype))
                                 : static_cast<std::int64_t>(inputs_[i].sizes.size());
-    held_.push_back({input.name(), form_of(kind, inputs_[i]), rule});
     rewriter.assertions().add(SizeRelation::equal, asked, answer,
-                              input.name() + " must be " + held_.back().form +
+                              input.name() + " must be " + form_of(kind, inputs_[i]) +
                                   ", as those that it was optimised for: " + rule + " went by that");
-    asserted_.insert(held);
+    asserted_.emplace(held, rule);
   }
+}
+
+std::vector<HeldInput> ProgramFacts::held() const {
+  std::vector<HeldInput> all;
+  const std::vector<Node*> placeholders = module_.graph().placeholders();
+  for (const auto& [held, rule] : asserted_) {
+    const Node& input = *placeholders[held.second];
+    if (is_asserted(input, property_of(held.first)))
+      all.push_back({input.name(), form_of(held.first, inputs_[held.second]), rule});
+  }
+  return all;
 }
 
 }  // namespace fx::rules

@@ -4,10 +4,10 @@
 //   fx::rewrite_to_fixed_point(*gm, rules, facts.driver());
 //   facts.assert_required();
 //
-// Sizes that differ from call to call are hidden, so what is read of sizes holds
-// wherever types and ranks do. A rule that went by a type or a rank is answered for like this: the program as it was
-// before the rule is worked out for inputs of other types and ranks. Where it refuses them, or the value is as it was
-// read, the fact is proven. Where not, the inputs are held to the example's form, which is asserted.
+// Sizes that differ from call to call are hidden, so what is read of sizes holds wherever types and ranks do. A rule
+// that went by a type or a rank is answered for like this: the program as it was before the rule is worked out for
+// inputs of other types and ranks. Where it refuses them, or the value is as it was read, the fact is proven. Where
+// not, the inputs are held to the example's form, which is asserted.
 //
 // Cost: a propagation of shapes the first time, afterwards of what has changed; for a fact that needs it one pass of
 // SymbolicShapes for each other form of each input. Thread-safety: none.
@@ -17,7 +17,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -64,8 +63,8 @@ class ProgramFacts : public ValueFacts {
 
   /// Asserts what was required since the last time; no driver may be at work.
   void assert_required();
-  /// All that is asserted so far.
-  const std::vector<HeldInput>& held() const { return held_; }
+  /// All that was asserted so far and still is: an undone change takes its assertions along.
+  std::vector<HeldInput> held() const;
 
  protected:
   Shapes& in_every_call() override;
@@ -112,8 +111,7 @@ class ProgramFacts : public ValueFacts {
   NodeMap<bool> typed_;                                         // by a rule
   std::optional<std::vector<Form>> other_types_, other_ranks_;  // that it takes
   std::map<Held, std::string> required_;                        // and the rule that went by it
-  std::set<Held> asserted_;
-  std::vector<HeldInput> held_;
+  std::map<Held, std::string> asserted_;                        // the same
 };
 
 }  // namespace fx::rules
