@@ -26,14 +26,15 @@ const MentionedArgument* telling_operand(const PatternFacts& facts, std::uint32_
 
 }  // namespace
 
-void AnchorIndex::add(std::uint32_t id, const PatternFacts& facts, const SearchPlan& plan) {
+void AnchorIndex::add(std::uint32_t id, const PatternFacts& facts, const SearchPlan& plan, bool asks_operands) {
   if (plan.impossible) return;
   std::vector<TargetKey> names;
   if (!facts.names_of(plan.anchor, names)) {
     anywhere_.push_back(id);
     return;
   }
-  for (const TargetKey& wanted : names) add_below(root_for(wanted), id, facts, plan.anchor, kMostQuestions);
+  const int questions = asks_operands ? kMostQuestions : 0;
+  for (const TargetKey& wanted : names) add_below(root_for(wanted), id, facts, plan.anchor, questions);
 }
 
 void AnchorIndex::add_below(std::uint32_t tree, std::uint32_t id, const PatternFacts& facts, std::uint32_t call,

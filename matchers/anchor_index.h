@@ -16,7 +16,8 @@ namespace fx::internal {
 class AnchorIndex {
  public:
   /// Adds pattern number `id`. Patterns are asked for in the order of their numbers.
-  void add(std::uint32_t id, const PatternFacts& facts, const SearchPlan& plan);
+  /// `asks_operands`: by what the operands are as they stand, too.
+  void add(std::uint32_t id, const PatternFacts& facts, const SearchPlan& plan, bool asks_operands = true);
 
   /// Fills `ids` with the patterns that may start at `node`, in order. For all nodes of a graph see AnchorSweep.
   void candidates(const Node& node, std::vector<std::uint32_t>& ids) const;

@@ -1,5 +1,6 @@
 #include <fxgraph/ir/graph_order.h>
 #include <fxgraph/matchers/engine.h>
+#include <fxgraph/matchers/reading.h>
 
 #include <algorithm>
 
@@ -69,6 +70,9 @@ bool Engine::reach_goal(const Goal& goal) {
     case PatternKind::call:
       if (slots_[goal.pattern].bound)
         return same_value(goal.pattern, goal.value) || fail(goal.pattern, goal.value, goal.user, Mismatch::other_value);
+      // Where the search comes from a user, the value may be what a form says.
+      if (forms_ && goal.user && !forms_->forms_of(*goal.value.node).empty())
+        return resume(push_choice(Choice::Kind::forms, goal.pattern, goal.value, goal.user));
       return match_call(goal.pattern, *goal.value.node, goal.user);
     case PatternKind::one_of: return begin(Choice::Kind::alternatives, goal);
     case PatternKind::transparent: return begin(Choice::Kind::see_through, goal);
@@ -130,8 +134,20 @@ bool Engine::resume(Choice& choice) {
     case Choice::Kind::see_through: return see_through(choice);
     case Choice::Kind::path: return follow_path(choice);
     case Choice::Kind::pick: return pick(static_cast<std::uint32_t>(choices_.size() - 1));
+    case Choice::Kind::forms: return match_form(choice);
   }
   return false;
+}
+
+/// Tries the node that stands there first, then its forms.
+bool Engine::match_form(Choice& choice) {
+  const std::uint32_t pattern = choice.pattern;
+  const Node* user = choice.user;
+  Node* standing = choice.value.node;
+  const auto forms = forms_->forms_of(*standing);
+  Node* node = choice.tried == 0 ? standing : forms[choice.tried - 1];
+  if (choice.tried++ == forms.size()) choices_.pop_back();
+  return match_call(pattern, *node, user);
 }
 
 bool Engine::can_go_on(std::uint32_t call, const Value& via) {
@@ -145,7 +161,8 @@ bool Engine::go_on() {
   const PlanStep step = plan_->steps[step_++];
   if (slots_[step.call].bound) return true;
   if (step.via != kNoPattern && !slots_[step.via].bound) return true;  // below what an observer let pass
-  const Value via = step.via == kNoPattern ? Value{} : slots_[step.via].value;
+  Value via = step.via == kNoPattern ? Value{} : slots_[step.via].value;
+  if (forms_ && via.node) via.node = &forms_->standing(*via.node);
   if (observer_ && !can_go_on(step.call, via)) [[unlikely]]
     return fail(step.call, via, nullptr, Mismatch::no_user);
   // Of a value with many users: the nodes with the right operator may be fewer.
@@ -207,7 +224,10 @@ const std::vector<Node*>& Engine::matched_nodes() {
     if (!program_.is_call(trail_[i])) continue;
     // Inputs may be shared by matches, even those that PatternOptions::match_placeholder makes a part of the pattern.
     Node* node = slots_[trail_[i]].value.node;
-    if (!node->is(Op::placeholder)) matched_.push_back(node);
+    if (node->is(Op::placeholder)) continue;
+    const Form* form = forms_ ? forms_->form(*node) : nullptr;
+    if (!form) matched_.push_back(node);
+    if (form) matched_.insert(matched_.end(), form->covers.begin(), form->covers.end());
   }
   for (const auto& [pattern, node] : interior_) matched_.push_back(node);
   const auto disordered = [](const Node* a, const Node* b) { return !a->is_before(*b); };
@@ -227,14 +247,16 @@ void Engine::for_each_escape(Visit&& visit) {
   };
   const auto returned = [&](const Node* node) {
     for (const std::uint32_t output : program_.pattern().outputs) {
-      if (slots_[output].bound && slots_[output].value.node == node) return true;
+      if (!slots_[output].bound) continue;
+      const Value& value = slots_[output].value;
+      if (value.node == node || is_same_node(value, {const_cast<Node*>(node), nullptr})) return true;
     }
     return false;
   };
   for (Node* node : nodes) {
     if (returned(node)) continue;
     for (Node& user : node->users()) {
-      if (inside(user)) continue;
+      if (inside(user) || (forms_ && forms_->is_of_form(user))) continue;
       if (!visit(node, &user)) return;
       break;
     }
@@ -272,6 +294,19 @@ const FactLog& MatchBuilder::asked(const Match& match) {
     copy->for_each_input([&](const Node& input) { match.asked_.note({copy, FactKind::same_dtype, {}, 0, &input}); });
   }
   return match.asked_;
+}
+
+void MatchBuilder::translate(Match& match, std::shared_ptr<const Reading> reading,
+                             const std::function<Argument(Node&)>& translated) {
+  match.read_ = match.values_;
+  for (Argument& value : match.values_) value = map_nodes(value, translated);
+  const auto source = [&](Node*& node) { node = &reading->source(*node); };
+  for (Node*& node : match.nodes_) source(node);
+  for (auto& [pattern, node] : match.interior_) source(node);
+  std::sort(match.nodes_.begin(), match.nodes_.end(), GraphOrder{});
+  match.nodes_.erase(std::unique(match.nodes_.begin(), match.nodes_.end()), match.nodes_.end());
+  match.shapes_ = reading->program_shapes();
+  match.reading_ = std::move(reading);
 }
 
 Match MatchBuilder::make(const CompiledPattern& program, Engine& engine) {

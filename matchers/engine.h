@@ -12,11 +12,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include <fxgraph/matchers/compiled_pattern.h>
 #include <fxgraph/matchers/dominator_walk.h>
+#include <fxgraph/matchers/forms.h>
 
 namespace fx::internal {
 
@@ -52,6 +54,7 @@ enum class Mismatch : std::uint8_t {
 /// Which part of a tensor test failed.
 enum class TensorPart : std::uint32_t { unknown, dtype, device, rank };
 
+class Reading;
 class TrackedEffects;
 
 /// Told about every failed comparison when one is set; costs one test on the failing path otherwise.
@@ -75,6 +78,8 @@ class Engine {
   /// Hands over what follows edits; without it the engine makes its own when somebody asks.
   void set_effects(TrackedEffects& effects) { followed_ = &effects; }
   void set_observer(FailureObserver* observer) { observer_ = observer; }
+  /// A call of the pattern may be a form of a value, too.
+  void see_forms(const Forms& forms) { forms_ = forms.size() > 0 ? &forms : nullptr; }
 
   /// Begins a search with the plan's anchor at `anchor`.
   void start(Node& anchor);
@@ -126,7 +131,7 @@ class Engine {
   };
 
   struct Choice {
-    enum class Kind : std::uint8_t { alternatives, swap, users, scan, see_through, path, pick };
+    enum class Kind : std::uint8_t { alternatives, swap, users, scan, see_through, path, pick, forms };
     Kind kind;
     std::uint32_t pattern;
     std::uint32_t goals;      // head of the list
@@ -152,6 +157,11 @@ class Engine {
   bool see_through(Choice& choice);
   bool follow_path(Choice& choice);
   bool pick(std::uint32_t choice);
+  bool match_form(Choice& choice);
+  std::size_t num_users(const Node& node) const;
+  bool is_same_node(const Value& a, const Value& b) const {
+    return forms_ && a.node && b.node && &forms_->standing(*a.node) == &forms_->standing(*b.node);
+  }
   bool fits_below(std::uint32_t pattern, const Value& value);
   bool negations_hold();
   bool go_on();
@@ -193,6 +203,7 @@ class Engine {
   FindStats& stats_;
   const SearchPlan* plan_ = nullptr;
   FailureObserver* observer_ = nullptr;
+  const Forms* forms_ = nullptr;  // null: there are none
   std::uint64_t steps_left_ = 0;
 
   std::vector<Slot> slots_;  // by pattern node
@@ -253,6 +264,9 @@ struct MatchBuilder {
   static void for_each_value(Match& match, Visit&& visit) {
     for (Argument& value : match.values_) visit(value);
   }
+  /// Makes a match in the reading one in the program, by `translated(Node&)` of each node.
+  static void translate(Match& match, std::shared_ptr<const Reading> reading,
+                        const std::function<Argument(Node&)>& translated);
   /// From now on the match notes what is asked of its values.
   static void take_notes(Match& match) {
     match.notes_ = true;

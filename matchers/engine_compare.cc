@@ -19,13 +19,25 @@ bool Engine::fail(std::uint32_t pattern, const Value& value, const Node* user, M
 
 bool Engine::same_value(std::uint32_t pattern, const Value& value) const {
   const Value& known = slots_[pattern].value;
-  if (known.argument && value.argument) return *known.argument == *value.argument;
-  return known.copy() == value.copy();
+  if (known.argument && value.argument && *known.argument == *value.argument) return true;
+  return is_same_node(known, value) || known.copy() == value.copy();
+}
+
+/// Uses by forms are no uses.
+std::size_t Engine::num_users(const Node& node) const {
+  if (!forms_) return node.num_users();
+  const Node& standing = forms_->standing(node);
+  const auto users = standing.users();
+  return static_cast<std::size_t>(
+      std::count_if(users.begin(), users.end(), [&](const Node& user) { return !forms_->is_of_form(user); }));
 }
 
 bool Engine::passes_tests(std::uint32_t pattern, const Value& value, const Node* user) {
   const PatternNode& test = program_.node(pattern);
-  if (value.node && (value.node->num_users() < test.min_uses || value.node->num_users() > test.max_uses)) {
+  if (const std::size_t uses = value.node && test.max_uses + std::size_t{test.min_uses} != kManyUses
+                                   ? num_users(*value.node)
+                                   : test.min_uses;
+      uses < test.min_uses || uses > test.max_uses) {
     if (!fail(pattern, value, user, Mismatch::uses)) return false;
   }
   for (std::uint32_t i = 0; i < test.conditions.size(); ++i) {
@@ -66,7 +78,8 @@ bool Engine::enter(std::uint32_t pattern, const Value& value, const Node* user, 
       return is_constant(*value.node) ? bind(pattern, value, user) : fail(pattern, value, user, Mismatch::constant);
     case PatternKind::call:
       if (!value.node) return fail(pattern, value, user, Mismatch::not_a_node);
-      if (!program_.accepts(pattern, *value.node)) return fail(pattern, value, user, Mismatch::opcode_or_target);
+      if (!program_.accepts(pattern, *value.node) && !(forms_ && user && !forms_->forms_of(*value.node).empty()))
+        return fail(pattern, value, user, Mismatch::opcode_or_target);
       push_goal(pattern, value, user);
       return true;
     case PatternKind::literal: return enter_literal(pattern, value, user, type);
@@ -133,8 +146,9 @@ bool equal_literals(const Argument& pattern, const Argument& found, double toler
 
 bool Engine::enter_literal(std::uint32_t pattern, const Value& value, const Node* user, const SchemaType* type) {
   const PatternNode& test = program_.node(pattern);
-  const bool equal =
-      !value.node && equal_as(type, test.literal, *value.argument, test.tolerance, options_.ignore_literals);
+  // A definition writes 6 where another says 6.0.
+  const double tolerance = forms_ && user && forms_->is_of_form(*user) ? std::max(test.tolerance, 0.0) : test.tolerance;
+  const bool equal = !value.node && equal_as(type, test.literal, *value.argument, tolerance, options_.ignore_literals);
   if (!equal || (test.literal.is_sequence() && !is_kind_kept(test.literal.kind(), value.argument->kind(), user))) {
     return fail(pattern, value, user, Mismatch::literal);
   }

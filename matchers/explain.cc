@@ -7,6 +7,7 @@
 
 #include <fxgraph/matchers/explain_words.h>
 #include <fxgraph/matchers/pattern_access.h>
+#include <fxgraph/matchers/reading.h>
 
 namespace fx {
 
@@ -176,7 +177,12 @@ class Explainer {
 
 }  // namespace internal
 
-std::string explain(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options) {
+std::string explain(const Graph& program, const Pattern& pattern, const Node& asked, const FindOptions& given) {
+  const std::shared_ptr<const internal::Reading> reading = internal::Reading::of(program, {&pattern, 1}, given);
+  const Node* read = reading ? reading->result(asked).node_or_null() : nullptr;
+  const Graph& graph = read ? reading->graph() : program;
+  const Node& node = read ? *read : asked;
+  const FindOptions& options = read ? reading->options() : given;
   const internal::Attempt attempt =
       internal::Explainer(graph, pattern, options, internal::PatternAccess::of(pattern).anchor).at(node);
   if (attempt.fits) return node.name() + ": fits" + (attempt.bindings.empty() ? "" : "; " + attempt.bindings);
@@ -187,50 +193,20 @@ std::string explain(const Graph& graph, const Pattern& pattern, const Node& node
 
 namespace {
 
-bool has_call(const Graph& graph, internal::CompiledPattern& program, std::uint32_t call) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                     [&](const Node& node) { return program.may_be(call, node); });
-}
-
-/// The first module that the graph calls and where the call stands; the modules that nobody can look into, if there is
-/// none. Empty when it calls no module.
-std::string module_with_call(const Graph& graph, const Pattern& pattern, std::uint32_t call,
-                             const FindOptions& options) {
-  FindOptions inside = options;
-  inside.calls = nullptr;
-  std::string closed;
-  std::size_t more = 0;
+/// The modules that are not read as operators; empty when there are none.
+std::string closed_modules(const Graph& graph, const FindOptions& options) {
+  std::vector<std::string> paths;
   for (const Node& node : graph.nodes()) {
-    if (!node.is(Op::call_module)) continue;
-    bool known = true;
-    std::vector<std::string> open = {node.target().str()};
-    while (!open.empty()) {
-      const std::string path = std::move(open.back());
-      open.pop_back();
-      const std::shared_ptr<const Graph> body = options.modules.body ? options.modules.body(path) : nullptr;
-      if (!body) {
-        known = false;
-        continue;
-      }
-      internal::CompiledPattern program(pattern, inside);
-      if (has_call(*body, program, call)) {
-        const std::string type = options.modules.type_of(path);
-        return "; the module " + path + (type.empty() ? "" : ", a " + type + ",") + " has one: match call_module[" +
-               node.target().str() + "](…), or write modules out by inline_modules";
-      }
-      for (const Node& inner : body->nodes()) {
-        if (inner.is(Op::call_module)) open.push_back(path + "." + inner.target().str());
-      }
-    }
-    if (known) continue;
-    if (more++ < 3) closed += (closed.empty() ? "; nobody looks into the modules " : ", ") + node.target().str();
+    if (node.is(Op::call_module)) paths.push_back(node.target().str());
   }
-  return closed + (more > 3 ? " and " + std::to_string(more - 3) + " more" : "");
+  if (paths.empty()) return {};
+  std::string text = options.leaves ? "; modules are leaves here: " : "; nobody looks into the modules ";
+  for (std::size_t i = 0; i < std::min<std::size_t>(paths.size(), 3); ++i) text += (i > 0 ? ", " : "") + paths[i];
+  return text + (paths.size() > 3 ? " and " + std::to_string(paths.size() - 3) + " more" : "");
 }
 
 /// The operators that must be there and are not.
-std::string absent_operators(const Graph& graph, const Pattern& pattern, const FindOptions& options,
-                             internal::CompiledPattern& program) {
+std::string absent_operators(const Graph& graph, const FindOptions& options, internal::CompiledPattern& program) {
   std::string text;
   for (std::uint32_t i = 0; i < program.size(); ++i) {
     if (program.node(i).kind != internal::PatternKind::call || !program.is_required(i)) continue;
@@ -241,7 +217,7 @@ std::string absent_operators(const Graph& graph, const Pattern& pattern, const F
     const std::string wanted = internal::describe(program.pattern(), i);
     const bool function = program.node(i).op == Op::call_function;
     text += "the graph has no " + (wanted.starts_with("a ") ? wanted.substr(2) : wanted) +
-            (function ? module_with_call(graph, pattern, i, options) : "") + "\n";
+            (function ? closed_modules(graph, options) : "") + "\n";
   }
   return text;
 }
@@ -284,7 +260,10 @@ bool is_nearer(const Group& a, const Group& b) {
 
 }  // namespace
 
-std::string near_misses(const Graph& graph, const Pattern& pattern, const FindOptions& options, std::size_t lines) {
+std::string near_misses(const Graph& program, const Pattern& pattern, const FindOptions& given, std::size_t lines) {
+  const std::shared_ptr<const internal::Reading> reading = internal::Reading::of(program, {&pattern, 1}, given);
+  const Graph& graph = reading ? reading->graph() : program;
+  const FindOptions& options = reading ? reading->options() : given;
   internal::Explainer explainer(graph, pattern, options, internal::PatternAccess::of(pattern).anchor);
   internal::SearchPlan everywhere = explainer.plan();
   everywhere.impossible = false;  // an operator that is not there is an obstacle like any other
@@ -309,7 +288,7 @@ std::string near_misses(const Graph& graph, const Pattern& pattern, const FindOp
   std::stable_sort(groups.begin(), groups.end(), is_nearer);
   std::string text = std::to_string(tried) + (tried == 1 ? " place" : " places") + " tried, " + std::to_string(fits) +
                      (fits == 1 ? " fits\n" : " fit\n");
-  text += absent_operators(graph, pattern, options, explainer.program());
+  text += absent_operators(graph, options, explainer.program());
   for (std::size_t i = 0; i < std::min(lines, groups.size()); ++i) text += to_text(groups[i]);
   if (groups.size() > lines) text += "and " + std::to_string(groups.size() - lines) + " more reasons\n";
   return text;

@@ -5,6 +5,7 @@
 
 #include <fxgraph/ir/graph_order.h>
 #include <fxgraph/matchers/pattern_access.h>
+#include <fxgraph/matchers/reading.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/support/error.h>
 
@@ -70,13 +71,24 @@ TensorFacts Match::info(std::string_view name) const {
 }
 
 TensorFacts Match::info(const Node& node) const {
-  return {shapes_ ? (*shapes_)[node].tensor() : nullptr, node, notes_ ? &asked_ : nullptr};
+  const bool inside = reading_ && &node.graph() == &reading_->graph();
+  const Shapes* shapes = inside ? reading_->options().shapes : shapes_;
+  return {shapes ? (*shapes)[node].tensor() : nullptr, node, notes_ ? &asked_ : nullptr};
 }
 
 Symbol Match::called(std::string_view name) const {
-  const Node& node = (*this)[name];
+  std::uint32_t index = 0;
+  at(name, &index);
+  const Node& node = reading_ ? read_[index].node() : (*this)[name];
   const Call call = call_of(node);
   return call ? call.schema().target : node.target();
+}
+
+std::vector<std::string> Match::definitions() const {
+  std::vector<std::string> names;
+  if (!reading_) return names;
+  for (const Definition* row : reading_->rows(read_)) names.push_back(row->name);
+  return names;
 }
 
 int Match::alternative(std::string_view name) const {
@@ -142,6 +154,11 @@ std::ostream& operator<<(std::ostream& out, const Match& match) {
   first = true;
   for (const Node* node : match.skipped()) {
     out << (first ? " through " : ", ") << *node;
+    first = false;
+  }
+  first = true;
+  for (const std::string& name : match.definitions()) {
+    out << (first ? " by " : ", ") << name;
     first = false;
   }
   return out;

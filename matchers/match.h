@@ -2,7 +2,9 @@
 //
 //   for (const fx::Match& m : fx::find(graph, pattern)) std::cout << m["conv"] << " feeds " << m.anchor() << "\n";
 //
-// A match names nodes of the graph it was found in; it stays readable while those nodes exist.
+// A match names nodes of the graph it was found in; it stays readable while those nodes exist. Where a called module
+// matched by its operators, a value inside it is a node that the match itself holds, and what the call gives is the
+// call.
 // Thread-safety: const functions may run on several threads at once.
 #pragma once
 
@@ -24,6 +26,7 @@ namespace internal {
 struct PatternData;
 struct MatchBuilder;
 struct PatternAccess;
+class Reading;
 }  // namespace internal
 
 /// What a named rest of a call, `...others`, took.
@@ -58,6 +61,9 @@ class Match {
   /// The operator that the call bound to `name` calls, however it is spelt: `aten::div.Tensor` for `operator.truediv`
   /// of a tensor. The target itself when no operator does the same. Throws as operator[].
   Symbol called(std::string_view name) const;
+  /// By which rows of matchers/definitions.h values are what the pattern says; none unless FindOptions::definitions was
+  /// given.
+  std::vector<std::string> definitions() const;
   /// Which alternative of the one_of called `name` fits, counted from 0.
   int alternative(std::string_view name) const;
 
@@ -84,7 +90,9 @@ class Match {
   std::span<const Argument> values() const { return values_; }
 
   /// True when both bind the same values at every place.
-  friend bool operator==(const Match& a, const Match& b) { return a.pattern_ == b.pattern_ && a.values_ == b.values_; }
+  friend bool operator==(const Match& a, const Match& b) {
+    return a.pattern_ == b.pattern_ && a.values_ == b.values_ && a.read_ == b.read_;
+  }
 
  private:
   friend struct internal::MatchBuilder;
@@ -96,6 +104,8 @@ class Match {
   std::vector<Node*> nodes_;
   std::vector<std::uint8_t> alternatives_;                 // empty when the pattern has none
   std::vector<std::pair<std::uint32_t, Node*>> interior_;  // nodes of see-through edges and paths, by pattern node
+  std::shared_ptr<const internal::Reading> reading_;       // in which it was found; null: in the graph itself
+  std::vector<Argument> read_;                             // the values there
   const Shapes* shapes_ = nullptr;
   bool notes_ = false;  // what is asked, which one thread may
   mutable FactLog asked_;

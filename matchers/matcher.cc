@@ -6,6 +6,7 @@
 
 #include <fxgraph/ir/convexity.h>
 #include <fxgraph/matchers/pattern_access.h>
+#include <fxgraph/matchers/reading.h>
 #include <fxgraph/matchers/search.h>
 #include <fxgraph/support/error.h>
 
@@ -34,6 +35,17 @@ bool Search::is_claimed() const {
     if (node->id() < claimed_.size() && claimed_[node->id()]) return true;
   }
   return false;
+}
+
+/// True when a result is no value of the program, or is one only inside of what counts as one.
+bool Search::ends_at_part() const {
+  const PatternData& pattern = program_.pattern();
+  return std::ranges::any_of(pattern.roots, [&](std::uint32_t root) {
+    const Node* node = engine_.is_bound(root) ? engine_.value(root).node : nullptr;
+    if (!node || !ends_->is_of_form(*node)) return false;
+    const Form* form = ends_->form(*node);
+    return !form || ends_->is_of_form(*form->of) || ends_->is_part(*form->of);
+  });
 }
 
 /// Takes the engine's match; false when the same bindings are there already.
@@ -77,6 +89,7 @@ bool Search::try_at(Node& anchor) {
   bool escaped = false;
   engine_.start(anchor);
   while (engine_.next()) {
+    if (ends_ && ends_at_part()) continue;
     ++stats_.matches;
     if (options_.contained) {
       if (const auto [value, user] = engine_.escape(); value) {
@@ -161,17 +174,27 @@ void apply_overlap(std::vector<Match>& matches, const FindOptions& options, cons
 }  // namespace internal
 
 std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOptions& options) {
+  const std::shared_ptr<const internal::Reading> reading = internal::Reading::of(graph, {&pattern, 1}, options);
+  const Graph& searched = reading ? reading->graph() : graph;
+  const FindOptions& known = reading ? reading->options() : options;
   std::vector<bool> claimed;
-  internal::Search search(pattern, internal::PresentCalls(graph), options, claimed);
+  internal::Search search(pattern, internal::PresentCalls(searched), known, claimed);
+  if (reading) search.see_forms(reading->forms(), /*results=*/true);
   search.try_all();
   if (options.stats) *options.stats = search.stats();
-  internal::apply_overlap(search.matches, options, graph);
+  internal::apply_overlap(search.matches, known, searched);
+  if (reading) {
+    for (Match& match : search.matches) internal::Reading::translate(reading, match);
+  }
   return std::move(search.matches);
 }
 
 bool matches(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options) {
-  NodeMatcher matcher(graph, pattern, options);
-  const bool found = matcher.matches(node);
+  const std::shared_ptr<const internal::Reading> reading = internal::Reading::of(graph, {&pattern, 1}, options);
+  const Node* read = reading ? reading->result(node).node_or_null() : &node;
+  if (!read) return false;
+  NodeMatcher matcher(reading ? reading->graph() : graph, pattern, reading ? reading->options() : options);
+  const bool found = matcher.matches(*read);
   if (options.stats) *options.stats = matcher.stats();
   return found;
 }

@@ -63,7 +63,12 @@ struct FindOptions {
   bool contained = true;             ///< inner values may not be used outside the match
   bool convex = false;               ///< no result may come back into its own match; the rewriter always sees to it
   bool ignore_literals = false;      ///< literals match any literal, as torch.fx's ignore_literals
-  bool commutative = false;          ///< operands of every operator whose schema says so may be swapped
+  /// Called modules match by their names and types alone. Else those of which it is known match by the operators that
+  /// they compute in evaluation, too, unless the pattern names them.
+  bool leaves = false;
+  /// Values match by what they are defined as, and by what they add up to, too: matchers/definitions.h.
+  bool definitions = false;
+  bool commutative = false;  ///< operands of every operator whose schema says so may be swapped
   /// What the calls of the graph are that are spelt in other words than the operator's, kept up with edits; without it
   /// each search works out those that it meets.
   const Calls* calls = nullptr;

@@ -66,6 +66,9 @@ bool is_graph_text(std::string_view text);
 /// Parses the expression form without asking whether it could be looked for: a replacement may return an input.
 PatternData parse_expression(std::string_view text);
 std::string print_pattern(const PatternData& data);
+/// The graph that a pattern without sets, alternatives and open ends spells out; its wildcards are inputs. Throws
+/// Error(invalid_argument) for any other pattern.
+Graph graph_of_pattern(const PatternData& data);
 
 /// True when the node is one that only a call can match: a call, or alternatives that are all calls.
 bool only_calls(const PatternData& data, std::uint32_t index);

@@ -6,6 +6,7 @@
 
 #include <fxgraph/matchers/anchor_sweep.h>
 #include <fxgraph/matchers/pattern_access.h>
+#include <fxgraph/matchers/reading.h>
 #include <fxgraph/matchers/search.h>
 
 namespace fx {
@@ -43,7 +44,10 @@ void sum(FindStats& total, const FindStats& one) {
 
 }  // namespace
 
-std::vector<SetMatch> PatternSet::find(const Graph& graph, const FindOptions& options) const {
+std::vector<SetMatch> PatternSet::find(const Graph& program, const FindOptions& given) const {
+  const std::shared_ptr<const internal::Reading> reading = internal::Reading::of(program, patterns_, given);
+  const Graph& graph = reading ? reading->graph() : program;
+  const FindOptions& options = reading ? reading->options() : given;
   std::vector<bool> claimed;
   std::vector<std::unique_ptr<Search>> searches;
   internal::AnchorIndex index;
@@ -54,9 +58,11 @@ std::vector<SetMatch> PatternSet::find(const Graph& graph, const FindOptions& op
     facts->check(options);
     internal::SearchPlan plan = facts->plan(present);
     if (plan.impossible) continue;
-    index.add(static_cast<std::uint32_t>(searches.size()), *facts, plan);
+    const bool has_forms = reading && reading->forms().size() > 0;
+    index.add(static_cast<std::uint32_t>(searches.size()), *facts, plan, /*asks_operands=*/!has_forms);
     searches.push_back(
         std::make_unique<Search>(patterns_[i], std::move(facts), std::move(plan), graph, options, claimed));
+    if (has_forms) searches.back()->see_forms(reading->forms(), /*results=*/true);
     patterns.push_back(i);
   }
   if (!searches.empty()) {
@@ -68,11 +74,15 @@ std::vector<SetMatch> PatternSet::find(const Graph& graph, const FindOptions& op
       }
     }
   }
-  if (options.stats) {
-    *options.stats = {};
-    for (const auto& search : searches) sum(*options.stats, search->stats());
+  if (given.stats) {
+    *given.stats = {};
+    for (const auto& search : searches) sum(*given.stats, search->stats());
   }
-  return collect(searches, patterns, options, graph);
+  std::vector<SetMatch> found = collect(searches, patterns, options, graph);
+  if (reading) {
+    for (SetMatch& one : found) internal::Reading::translate(reading, one.match);
+  }
+  return found;
 }
 
 }  // namespace fx

@@ -37,7 +37,8 @@ class PatternSet {
   /// The pattern at position `i`, which is less than size().
   const Pattern& operator[](std::size_t i) const { return patterns_[i]; }
 
-  /// All matches of all patterns, in graph order; Overlap applies across patterns. FindOptions::stats sums over them.
+  /// All matches of all patterns, in graph order. A module that one of them names is a module for all; Overlap applies
+  /// across patterns. FindOptions::stats sums over them.
   std::vector<SetMatch> find(const Graph& graph, const FindOptions& options = {}) const;
 
  private:

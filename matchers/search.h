@@ -33,6 +33,12 @@ class Search {
          const FindOptions& options, std::vector<bool>& claimed);
   Search(const Search&) = delete;
 
+  /// Calls may be forms, too; `results`: a match does not end at a part of one.
+  void see_forms(const Forms& forms, bool results) {
+    engine_.see_forms(forms);
+    ends_ = results ? &forms : nullptr;
+  }
+
   const SearchPlan& plan() const { return plan_; }
   CompiledPattern& program() { return program_; }
   const FindStats& stats() const { return stats_; }
@@ -53,6 +59,7 @@ class Search {
  private:
   bool keep();
   bool is_claimed() const;
+  bool ends_at_part() const;
 
   const Graph& graph_;
   const FindOptions& options_;
@@ -60,6 +67,7 @@ class Search {
   SearchPlan plan_;
   FindStats stats_;
   Engine engine_;
+  const Forms* ends_ = nullptr;
   std::vector<bool>& claimed_;
   std::unordered_multimap<std::size_t, std::size_t> kept_here_;  // hash of the bindings -> match, at this anchor
 };

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include <fxgraph/rewriter/rule_runner.h>
+#include <fxgraph/rewriter/write_out.h>
 
 namespace fx {
 
@@ -24,6 +25,89 @@ RewriteReport transact(Rewriter& rewriter, const DriverOptions& options, Drive&&
     throw;
   }
 }
+
+/// By definitions a decomposition's own result would be found again, for ever.
+void check_definitions(const RuleSet& rules, const DriverOptions& options) {
+  if (!options.find.definitions) return;
+  FindOptions find = options.find;
+  find.contained = false;
+  find.shapes = nullptr;
+  find.stats = nullptr;
+  for (const Rule& rule : rules.rules()) {
+    if (rule.may_repeat || !rule.replacement.graph() || rule.pattern.needs_shapes()) continue;
+    const std::vector<Match> again = fx::find(*rule.replacement.graph(), rule.pattern, find);
+    if (again.empty()) continue;
+    const std::vector<std::string> rows = again.front().definitions();
+    throw Error(ErrorKind::invalid_argument, "the rule " + rule.name + " finds its own result" +
+                                                 (rows.empty() ? "" : " by " + rows.front()) +
+                                                 ": run it without definitions");
+  }
+}
+
+// ── As it is read ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Rewrites where rules match the program as it is read and not as it stands: what they match is written out first.
+/// True when the limits leave room for more.
+class ReadSweep {
+ public:
+  ReadSweep(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options, RuleRunner& runner)
+      : rewriter_(rewriter), rules_(rules), options_(options), runner_(runner) {
+    for (std::size_t i = 0; i < rules.size(); ++i) patterns_.push_back(rules.rule(i).pattern);
+  }
+
+  /// Calls `on_applied(rule, match)` behind each rewrite. Returns how many there were.
+  template <typename OnApplied>
+  std::size_t run(OnApplied&& on_applied) {
+    if (makes_what_is_read()) return 0;
+    const std::shared_ptr<const internal::Reading> reading =
+        internal::Reading::of(rewriter_.graph(), patterns_, runner_.find_options(), runner_.made_from());
+    if (!reading) return 0;
+    std::size_t applied = 0;
+    std::vector<bool> claimed;
+    for (std::size_t i = 0; i < rules_.size(); ++i) {
+      internal::Search search(patterns_[i], internal::PresentCalls(reading->graph()), reading->options(), claimed);
+      search.see_forms(reading->forms(), /*results=*/true);
+      search.try_all();
+      internal::WriteOut written(rewriter_, runner_.effects(), reading, Symbol(rules_.rule(i).name), options_.shapes,
+                                 options_.guard);
+      for (const Match& match : search.matches) {
+        if (runner_.applied() == runner_.max_rewrites() || runner_.out_of_time()) return applied;
+        if (!written.make(match) && written.made_any() && apply(i, match, written)) {
+          ++applied;
+          runner_.add_written_out(written.sources());
+          on_applied();
+        } else {
+          written.undo();
+        }
+      }
+    }
+    return applied;
+  }
+
+ private:
+  /// True for a set that writes in place or calls modules itself: it takes the program as it stands, or what one rule
+  /// makes another would read as something else, for ever.
+  bool makes_what_is_read() const {
+    return std::ranges::any_of(rules_.rules().rules(), [](const Rule& rule) {
+      return rule.replacement.graph() && std::ranges::any_of(rule.replacement.graph()->nodes(), [](const Node& node) {
+               return node.is(Op::call_module) || effects_of(node).writes;
+             });
+    });
+  }
+
+  bool apply(std::size_t rule, const Match& read, const internal::WriteOut& written) {
+    Node* anchor = written.in_program(read.values()[rules_.plan(rule).anchor].node());
+    if (!anchor) return false;
+    std::optional<Match> match = runner_.find(rule, *anchor, [](const Node&) { return false; });
+    return match && runner_.apply(rule, *match);
+  }
+
+  Rewriter& rewriter_;
+  const CompiledRules& rules_;
+  const DriverOptions& options_;
+  RuleRunner& runner_;
+  std::vector<Pattern> patterns_;
+};
 
 // ── Once ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -47,6 +131,7 @@ RewriteReport once(Rewriter& rewriter, const CompiledRules& rules, const DriverO
     if (runner.out_of_time()) return runner.report(RewriteStop::max_time);
     runner.apply(rule, match);
   }
+  ReadSweep(rewriter, rules, options, runner).run([&] { runner.graph_changed(); });
   return runner.report(RewriteStop::complete);
 }
 
@@ -67,20 +152,28 @@ class Changes : public RewriteListener {
 
 class FixedPoint {
  public:
-  FixedPoint(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options)
-      : rewriter_(rewriter), rules_(rules), runner_(rewriter, rules, options), queued_(rewriter.graph(), false) {}
+  /// `reads`: also where rules match the program as it is read alone.
+  FixedPoint(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options, bool reads)
+      : rewriter_(rewriter),
+        rules_(rules),
+        options_(options),
+        reads_(reads),
+        runner_(rewriter, rules, options),
+        queued_(rewriter.graph(), false) {}
 
   RewriteReport run() {
     rewriter_.set_listener(&changes_);
     RewriteStop stop = RewriteStop::fixed_point;
     try {
       enqueue_all(runner_.index());
-      stop = drain();
-      while (stop == RewriteStop::fixed_point && rules_.far() && applied_since_scan_ > 0) {
-        applied_since_scan_ = 0;
-        enqueue_all(*rules_.far());
+      do {
         stop = drain();
-      }
+        while (stop == RewriteStop::fixed_point && rules_.far() && applied_since_scan_ > 0) {
+          applied_since_scan_ = 0;
+          enqueue_all(*rules_.far());
+          stop = drain();
+        }
+      } while (stop == RewriteStop::fixed_point && reads_ && sweep_reading() > 0);
     } catch (...) {
       rewriter_.set_listener(nullptr);
       throw;
@@ -133,6 +226,18 @@ class FixedPoint {
     return true;
   }
 
+  std::size_t sweep_reading() {
+    changes_.touched.clear();
+    changes_.less_used.clear();
+    return ReadSweep(rewriter_, rules_, options_, runner_).run([&] {
+      ++applied_since_scan_;
+      runner_.graph_changed();
+      revisit();
+      changes_.touched.clear();
+      changes_.less_used.clear();
+    });
+  }
+
   void revisit() {
     visited_.clear();
     const auto look_from = [&](Node& changed) {
@@ -147,6 +252,8 @@ class FixedPoint {
 
   Rewriter& rewriter_;
   const CompiledRules& rules_;
+  const DriverOptions& options_;
+  const bool reads_;
   RuleRunner runner_;
   Changes changes_;
   internal::RevisitPaths::Visited visited_;
@@ -158,6 +265,7 @@ class FixedPoint {
 }  // namespace
 
 RewriteReport rewrite_once(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options) {
+  check_definitions(rules, options);
   const CompiledRules compiled(rules, options.find, rewriter.graph());
   return transact(rewriter, options, [&] { return once(rewriter, compiled, options); });
 }
@@ -169,11 +277,13 @@ RewriteReport rewrite_once(Graph& graph, const RuleSet& rules, const DriverOptio
 
 RewriteReport internal::rewrite_to_fixed_point(Rewriter& rewriter, const CompiledRules& rules,
                                                const DriverOptions& options) {
-  return transact(rewriter, options, [&] { return FixedPoint(rewriter, rules, options).run(); });
+  return transact(rewriter, options, [&] { return FixedPoint(rewriter, rules, options, /*reads=*/false).run(); });
 }
 
 RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options) {
-  return internal::rewrite_to_fixed_point(rewriter, CompiledRules(rules, options.find, rewriter.graph()), options);
+  check_definitions(rules, options);
+  const CompiledRules compiled(rules, options.find, rewriter.graph());
+  return transact(rewriter, options, [&] { return FixedPoint(rewriter, compiled, options, /*reads=*/true).run(); });
 }
 
 RewriteReport rewrite_to_fixed_point(Graph& graph, const RuleSet& rules, const DriverOptions& options) {

@@ -1,10 +1,13 @@
 #include <fxgraph/rewriter/replace_pattern.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 #include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/search.h>
 #include <fxgraph/rewriter/applier.h>
+#include <fxgraph/rewriter/write_out.h>
 
 namespace fx {
 
@@ -62,17 +65,20 @@ class Replace {
     find.contained = true;
     if (options_.shapes) find.shapes = options_.shapes;
     std::vector<bool> claimed;
-    Search search(pattern_, internal::PresentCalls(rewriter_.graph()), find, claimed);
+    reading_ = internal::Reading::of(rewriter_.graph(), {&pattern_, 1}, find);
+    const Graph& searched = reading_ ? reading_->graph() : rewriter_.graph();
+    Search search(pattern_, internal::PresentCalls(searched), reading_ ? reading_->options() : find, claimed);
+    if (reading_) search.see_forms(reading_->forms(), /*results=*/true);
     search.want_escapes = true;
     // Found in the order of their results already: they need not be sorted, and may lie flat.
-    if (!options_.guard && find.overlap == Overlap::first &&
+    if (!options_.guard && !reading_ && find.overlap == Overlap::first &&
         search.plan().anchor == internal::PatternAccess::of(pattern_).anchor)
       search.pool = &pool_;
     search.try_all();
     if (find.stats) *find.stats = search.stats();
-    internal::apply_overlap(search.matches, find, rewriter_.graph());
+    internal::apply_overlap(search.matches, find, searched);
     matches_ = std::move(search.matches);
-    if (options_.guard) std::ranges::for_each(matches_, internal::MatchBuilder::take_notes);
+    if (options_.guard && !reading_) std::ranges::for_each(matches_, internal::MatchBuilder::take_notes);
     rule_.tried = search.stats().candidates;
     rule_.matched = num_matches() + search.escapes.size();
     if (search.stats().stop == SearchStop::budget) report_.stop = RewriteStop::search_budget;
@@ -81,7 +87,7 @@ class Replace {
   }
 
   void filter() {
-    if (options_.filters.empty()) return;
+    if (options_.filters.empty() || reading_) return;
     accepted_.assign(num_matches(), true);
     for (std::size_t i = 0; i < num_matches(); ++i) {
       accepted_[i] = passes_filters(match_at(i));
@@ -98,6 +104,8 @@ class Replace {
     Applier applier(rewriter_, effects, plan_, options_.name, options_.allow_output_aliases, options_.shapes,
                     options_.guard);
     const std::function<bool(const Match&)> again = [&](const Match& match) { return passes_filters(match); };
+    std::optional<internal::WriteOut> written;
+    if (reading_) written.emplace(rewriter_, effects, reading_, Symbol(options_.name), options_.shapes, options_.guard);
     for (std::size_t i = 0; i < num_matches(); ++i) {
       if (!accepted_.empty() && !accepted_[i]) {
         ++rule_.filtered;
@@ -107,16 +115,41 @@ class Replace {
         report_.stop = RewriteStop::max_rewrites;
         return;
       }
-      Match& match = match_at(i);
-      switch (applier.apply(match, again)) {
+      std::optional<Match> as_written = written ? write_out(*written, match_at(i)) : std::nullopt;
+      if (written && !as_written) continue;
+      Match& match = as_written ? *as_written : match_at(i);
+      const ApplyResult result = applier.apply(match, again);
+      switch (result) {
         case ApplyResult::applied:
           ++rule_.applied;
+          if (written) report_.add_written_out(written->sources());
           if (on_applied) on_applied(match, applier.made());
           break;
         case ApplyResult::refused: refuse(applier.objection()); break;
         case ApplyResult::declined: ++rule_.filtered; break;
       }
+      if (written && result != ApplyResult::applied) written->undo();
     }
+  }
+
+  /// The match of the reading in the program, which has its calls now; nothing where it is not to be rewritten.
+  std::optional<Match> write_out(internal::WriteOut& written, const Match& read) {
+    if (std::optional<Refusal> refusal = written.make(read)) {
+      ++rule_.refused;
+      report_.refused.push_back(*std::move(refusal));
+      return std::nullopt;
+    }
+    FindOptions find = options_.find;
+    find.contained = true;
+    find.stats = nullptr;
+    if (options_.shapes) find.shapes = options_.shapes;
+    const Node* anchor = written.in_program(read.anchor());
+    std::optional<Match> match = anchor ? NodeMatcher(rewriter_.graph(), pattern_, find).match(*anchor) : std::nullopt;
+    if (match && options_.guard) internal::MatchBuilder::take_notes(*match);
+    if (match && passes_filters(*match)) return match;
+    ++rule_.filtered;
+    written.undo();
+    return std::nullopt;
   }
 
   void refuse(const Objection& objection) {
@@ -132,7 +165,8 @@ class Replace {
   RewriteReport report_;
   internal::MatchPool pool_;  // the matches, or else
   std::vector<Match> matches_;
-  std::vector<bool> accepted_;  // by filters; empty when there are none
+  std::shared_ptr<const internal::Reading> reading_;  // in which the matches are; null: in the program
+  std::vector<bool> accepted_;                        // by filters; empty when there are none
   Match scratch_;
 };
 

@@ -14,10 +14,6 @@
 
 namespace fx::internal {
 
-/// The graph that a pattern without sets, alternatives and open ends spells out; its wildcards are inputs. Throws
-/// Error(invalid_argument) for any other pattern.
-Graph graph_of_pattern(const PatternData& data);
-
 /// Where an argument of a node to be made, or a result, comes from.
 struct TemplateArgument {
   enum class Kind : std::uint8_t { literal, capture, made, container };

@@ -15,6 +15,7 @@ std::string_view to_string(RewriteStop stop) {
 void RewriteReport::add(const RewriteReport& other) {
   applied += other.applied;
   refused.insert(refused.end(), other.refused.begin(), other.refused.end());
+  add_written_out(other.written_out);
   if (other.stop >= RewriteStop::max_rewrites || stop < RewriteStop::max_rewrites) stop = other.stop;
   for (const RuleReport& rule : other.rules) {
     const auto same =
@@ -42,6 +43,12 @@ std::ostream& operator<<(std::ostream& out, const RewriteReport& report) {
     }
     if (report.refused.size() > kShown) out << "; …";
     out << ")";
+  }
+  if (!report.written_out.empty()) {
+    out << "; wrote out " << report.written_out.size() << " (";
+    for (std::size_t i = 0; i < std::min(kShown, report.written_out.size()); ++i)
+      out << (i > 0 ? ", " : "") << report.written_out[i];
+    out << (report.written_out.size() > kShown ? ", …)" : ")");
   }
   if (report.stop >= RewriteStop::max_rewrites) out << "; stopped by the " << to_string(report.stop);
   return out;

@@ -46,9 +46,16 @@ struct RewriteReport {
   std::vector<Refusal> refused;              ///< in the order in which they were met
   std::vector<RuleReport> rules;             ///< one for each rule, in the order of the set
   RewriteStop stop = RewriteStop::complete;  ///< why it ended
+  /// The calls that became other operators so that a rewrite could take place: of modules, and those that wrote in
+  /// place. By the names that they had.
+  std::vector<std::string> written_out;
 
   /// True when anything was rewritten.
   bool changed() const { return applied > 0; }
+  /// Notes more that was written out.
+  void add_written_out(const std::vector<std::string>& names) {
+    written_out.insert(written_out.end(), names.begin(), names.end());
+  }
   /// Adds what another rewrite did; rules of one name are summed.
   void add(const RewriteReport& other);
 };

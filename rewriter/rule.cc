@@ -12,12 +12,6 @@
 
 namespace fx {
 
-std::string_view to_string(Promise promise) {
-  static constexpr std::array<std::string_view, 4> kNames = {"bit-exact", "reassociates", "approximate",
-                                                             "lower-precision"};
-  return kNames[static_cast<std::size_t>(promise)];
-}
-
 const Rule* RuleSet::find(std::string_view name) const {
   for (const Rule& rule : rules_) {
     if (rule.name == name) return &rule;

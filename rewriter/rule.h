@@ -20,20 +20,11 @@
 #include <string_view>
 #include <vector>
 
+#include <fxgraph/matchers/definitions.h>
 #include <fxgraph/matchers/pattern.h>
 #include <fxgraph/rewriter/replacement.h>
 
 namespace fx {
-
-/// How the results compare with those of the pattern, for inputs that meet the rule's needs.
-enum class Promise : std::uint8_t {
-  bit_exact,        ///< equal, NaN and signed zeros included
-  reassociates,     ///< the same real number, rounded in another order
-  approximate,      ///< within a tolerance
-  lower_precision,  ///< the same real number, rounded to bfloat16 on the way
-};
-/// Returns the name as it is spelt above, with hyphens: `bit-exact`.
-std::string_view to_string(Promise promise);
 
 /// What must hold for the rule to be right; who runs the rules knows whether it does.
 struct RuleNeeds {

@@ -18,7 +18,8 @@ RuleRunner::RuleRunner(Rewriter& rewriter, const CompiledRules& rules, const Dri
       find_(options.find),
       effects_(rewriter.graph(), options.find.modules),
       runs_(rules.size()),
-      reports_(rules.size()) {
+      reports_(rules.size()),
+      made_from_(rewriter.graph().id_bound()) {
   if (options.shapes) find_.shapes = options.shapes;
   const auto is_python = [](Op op, Symbol target) { return is_spelt_in_python(op, target); };
   if (!find_.calls && rewriter.graph().any_called(is_python)) find_.calls = &calls_.emplace(rewriter.graph());
@@ -80,6 +81,7 @@ RewriteReport RuleRunner::report(RewriteStop stop) {
     if (run && run->engine.exhausted()) report.stop = RewriteStop::search_budget;
   }
   report.rules = reports_;
+  report.written_out = written_out_;
   return report;
 }
 

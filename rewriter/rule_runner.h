@@ -35,6 +35,13 @@ class RuleRunner {
   std::size_t applied() const { return applied_; }
   bool out_of_time() const;
   std::size_t max_rewrites() const { return max_rewrites_; }
+  const FindOptions& find_options() const { return find_; }
+  TrackedEffects& effects() { return effects_; }
+  /// The id of the first node that a rule may have made.
+  std::uint32_t made_from() const { return made_from_; }
+  void add_written_out(const std::vector<std::string>& names) {
+    written_out_.insert(written_out_.end(), names.begin(), names.end());
+  }
 
  private:
   /// Of a rule for which there is a place to try.
@@ -64,9 +71,11 @@ class RuleRunner {
   std::vector<std::unique_ptr<Run>> runs_;  // null: not met yet
   std::vector<RuleReport> reports_;
   std::vector<Refused> refused_;
+  std::vector<std::string> written_out_;
   std::unordered_map<std::uint64_t, std::size_t> refused_at_;  // (rule, anchor) -> position in refused_
   std::size_t applied_ = 0;
   std::size_t max_rewrites_;
+  std::uint32_t made_from_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fxgraph/module/module_info.h>
+#include <fxgraph/rewriter/program/called_modules.h>
 #include <fxgraph/rewriter/program/compiled_rules.h>
 
 namespace fx {
@@ -19,6 +20,15 @@ Options completed(const GraphModule& module, const Options& options) {
   Options complete = options;
   complete.find.modules = options.find.modules.or_else(module_info(module));
   return complete;
+}
+
+/// What was written out of modules is what they do in evaluation.
+template <typename Rewrite>
+RewriteReport keeping_mode(GraphModule& module, std::string_view who, Rewrite&& rewrite) {
+  internal::CalledModules called(module);
+  RewriteReport report = rewrite();
+  if (!report.written_out.empty()) called.fix_mode_where_one_is_gone(who);
+  return report;
 }
 
 /// Gives what a graph names other paths: those of a module that it moves to.
@@ -77,7 +87,9 @@ class Adoption {
 
 RewriteReport replace_pattern(GraphModule& module, const Pattern& pattern, const Replacement& replacement,
                               const ReplaceOptions& options) {
-  return replace_pattern(module.graph(), pattern, replacement, completed(module, options));
+  return keeping_mode(module, options.name, [&] {
+    return replace_pattern(module.graph(), pattern, replacement, completed(module, options));
+  });
 }
 
 RewriteReport replace_pattern(GraphModule& module, const Pattern& pattern, const GraphModule& replacement,
@@ -96,16 +108,25 @@ std::vector<ReplacedPattern> replace_pattern_with_filters(GraphModule& module, c
                                                           const Replacement& replacement,
                                                           std::vector<MatchFilter> filters,
                                                           const ReplaceOptions& options, RewriteReport* report) {
-  return replace_pattern_with_filters(module.graph(), pattern, replacement, std::move(filters),
-                                      completed(module, options), report);
+  RewriteReport own;
+  RewriteReport& done = report ? *report : own;
+  std::vector<ReplacedPattern> replaced;
+  keeping_mode(module, options.name, [&] {
+    replaced = replace_pattern_with_filters(module.graph(), pattern, replacement, std::move(filters),
+                                            completed(module, options), &done);
+    return done;
+  });
+  return replaced;
 }
 
 RewriteReport rewrite_once(GraphModule& module, const RuleSet& rules, const DriverOptions& options) {
-  return rewrite_once(module.graph(), rules, completed(module, options));
+  return keeping_mode(module, "rewrite_once",
+                      [&] { return rewrite_once(module.graph(), rules, completed(module, options)); });
 }
 
 RewriteReport rewrite_to_fixed_point(GraphModule& module, const RuleSet& rules, const DriverOptions& options) {
-  return rewrite_to_fixed_point(module.graph(), rules, completed(module, options));
+  return keeping_mode(module, "rewrite_to_fixed_point",
+                      [&] { return rewrite_to_fixed_point(module.graph(), rules, completed(module, options)); });
 }
 
 RewriteReport internal::rewrite_to_fixed_point(GraphModule& module, const CompiledRules& rules,

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include <fxgraph/module/module_info.h>
+#include <fxgraph/rewriter/program/called_modules.h>
 #include <fxgraph/rewriter/program/compiled_rules.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/batch.h>
-#include <fxgraph/rewriter/rules/called_modules.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_checks.h>
@@ -71,7 +71,7 @@ class Optimizer {
     module_.delete_all_unused_submodules();
     module_.delete_all_unused_attributes();
     module_.graph().lint();
-    called_.fix_mode_where_one_is_gone();
+    called_.fix_mode_where_one_is_gone("optimize");
     cut_batches();
     report_.shapes_worked_out = facts_.worked_out();
     report_.without_shapes = facts_.unknown_because();
@@ -286,7 +286,7 @@ class Optimizer {
   GraphModule& module_;
   const OptimizeOptions& options_;
   std::vector<const OptimizeRule*> selected_;
-  rules::CalledModules called_{module_};
+  internal::CalledModules called_{module_};
   rules::ProgramFacts facts_{module_, options_.inputs, options_.keep_sizes};
   std::optional<MicroBatches> cut_;  // where a batch may be
   OptimizeReport report_;

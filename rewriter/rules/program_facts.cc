@@ -11,6 +11,7 @@
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
+#include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::rules {

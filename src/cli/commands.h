@@ -45,10 +45,14 @@ struct ReportOptions {
 int report(const ReportOptions& options, Backend* backend);
 
 struct MatchOptions {
-  std::string file;
+  std::vector<std::string> files;
   std::string pattern;
+  std::string patterns;  ///< a file with several, each under a line `[name]`
   InputOptions inputs;
   std::vector<std::string> allowed;
+  std::string expect;  ///< how many matches there are; of several patterns a file with the table
+  bool leaves = false;
+  bool definitions = false;
   bool see_through = false;
   bool explain = false;
   bool json = false;
@@ -62,6 +66,8 @@ struct RewriteOptions {
   std::string output;
   InputOptions inputs;
   std::vector<std::string> allowed;
+  bool leaves = false;
+  bool definitions = false;
   bool verify = false;
   bool allow_output_aliases = false;
   bool json = false;

@@ -19,6 +19,7 @@
 #include <fxgraph/ir/node_times.h>
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/report/size_formulas.h>
+#include <fxgraph/rewriter/replace_pattern.h>
 
 namespace fx::cli {
 
@@ -40,6 +41,10 @@ class Model {
   virtual std::vector<AttributeInfo> attributes() { return {}; }
   /// Its source code; with the shapes of its weights where they are known.
   virtual std::string code(Language language) { return fx::code(graph(), language); }
+  /// Rewrites every match, as replace_pattern() does.
+  virtual RewriteReport replace(const Pattern& pattern, const Replacement& replacement, const ReplaceOptions& options) {
+    return replace_pattern(graph(), pattern, replacement, options);
+  }
   /// Shapes of all values for these inputs. Needs LibTorch.
   virtual Shapes propagate_shapes(const InputOptions& inputs) = 0;
   /// The sizes of these inputs that vary, and those of all values as formulas of them. Needs LibTorch.

@@ -162,10 +162,20 @@ class Commands {
                                             "an older report in JSON: say what got worse, and exit 1 past the limit");
     sub->add_option("--limit", report_.limit, "how much worse is allowed")->needs(baseline)->capture_default_str();
   }
+  static void add_reading(CLI::App* sub, bool& leaves, bool& definitions) {
+    sub->add_flag("--leaves", leaves, "called modules match by their names and types alone");
+    sub->add_flag("--definitions", definitions, "values match by what they are defined as and add up to, too");
+  }
   void declare_match() {
     CLI::App* sub = command("match", "Find a pattern", [this] { return match(match_, backend_); });
-    sub->add_option("FILE", match_.file, kFileHelp)->required();
-    sub->add_option("--pattern", match_.pattern, kPatternHelp)->required();
+    sub->add_option("FILE", match_.files, kFileHelp)->required();
+    CLI::Option* one = sub->add_option("--pattern", match_.pattern, kPatternHelp);
+    CLI::Option* several = sub->add_option("--patterns", match_.patterns,
+                                           "a file with several, each under a line [name]: prints how often each fits");
+    one->excludes(several);
+    sub->add_option("--expect", match_.expect,
+                    "exit 1 unless there are so many matches; with --patterns a file with the table that is expected");
+    add_reading(sub, match_.leaves, match_.definitions);
     sub->add_flag("--see-through", match_.see_through, "look through clone, contiguous, detach and the like");
     add_inputs(sub, match_.inputs);
     add_allowed(sub, match_.allowed);
@@ -177,6 +187,7 @@ class Commands {
     sub->add_option("FILE", rewrite_.file, kFileHelp)->required();
     sub->add_option("--pattern", rewrite_.pattern, kPatternHelp)->required();
     sub->add_option("--replacement", rewrite_.replacement, kPatternHelp)->required();
+    add_reading(sub, rewrite_.leaves, rewrite_.definitions);
     sub->add_flag("--verify", rewrite_.verify, "compare before and after on the inputs (needs --input or --values)");
     add_inputs(sub, rewrite_.inputs);
     sub->add_flag(

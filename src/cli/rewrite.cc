@@ -21,6 +21,7 @@ nlohmann::ordered_json to_json(const RewriteReport& report) {
       {"applied", report.applied}, {"stop", to_string(report.stop)}, {"refused", nlohmann::json::array()}};
   for (const Refusal& refusal : report.refused)
     out["refused"].push_back({{"node", refusal.node}, {"reason", refusal.reason}});
+  if (!report.written_out.empty()) out["written_out"] = report.written_out;
   return out;
 }
 
@@ -53,9 +54,11 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
   Shapes shapes;
   ReplaceOptions replace;
   replace.find = pattern_facts(*model, options.file, pattern, options.inputs, shapes);
+  replace.find.leaves = options.leaves;
+  replace.find.definitions = options.definitions;
   replace.name = "rewrite";
   replace.allow_output_aliases = options.allow_output_aliases;
-  const RewriteReport report = replace_pattern(model->graph(), pattern, replacement, replace);
+  const RewriteReport report = model->replace(pattern, replacement, replace);
   model->graph().lint();
 
   std::optional<double> difference;

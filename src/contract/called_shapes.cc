@@ -14,16 +14,6 @@ AbstractValue value_of(const ValueInfo& value) {
   return tensors.empty() ? AbstractValue() : AbstractValue(std::move(tensors));
 }
 
-/// Of sizes that are numbers.
-void add_tensor(const TensorType& type, TensorInfos& tensors) {
-  if (!std::ranges::all_of(type.sizes, &SizeExpr::is_integer)) return;
-  TensorInfo& info = tensors.emplace_back();
-  info.dtype = type.dtype;
-  for (const SizeExpr& size : type.sizes) info.sizes.push_back(size.value());
-  if (!type.strides || !std::ranges::all_of(*type.strides, &SizeExpr::is_integer)) return;
-  for (const SizeExpr& stride : *type.strides) info.strides.push_back(stride.value());
-}
-
 }  // namespace
 
 std::optional<CalledSizes> sizes_in_call(const Node& call, const std::function<AbstractValue(const Node&)>& value_of,
@@ -51,7 +41,9 @@ std::optional<CalledShapes> shapes_in_call(const Node& call, const Shapes& shape
   if (!inside) return std::nullopt;
   CalledShapes called{inside->graph, Shapes(*inside->graph), std::move(inside->modules)};
   for (const Node& node : inside->graph->nodes()) {
-    inside->sizes[node].for_each_tensor([&](const TensorType& type) { add_tensor(type, called.shapes[node].tensors); });
+    inside->sizes[node].for_each_tensor([&](const TensorType& type) {
+      if (std::optional<TensorInfo> info = tensor_info(type)) called.shapes[node].tensors.push_back(*std::move(info));
+    });
   }
   return called;
 }

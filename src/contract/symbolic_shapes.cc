@@ -23,6 +23,15 @@ TensorType tensor_type(const TensorInfo& info) {
   return type;
 }
 
+std::optional<TensorInfo> tensor_info(const TensorType& type) {
+  if (!std::ranges::all_of(type.sizes, &SizeExpr::is_integer)) return std::nullopt;
+  TensorInfo info{.dtype = type.dtype};
+  for (const SizeExpr& size : type.sizes) info.sizes.push_back(size.value());
+  if (!type.strides || !std::ranges::all_of(*type.strides, &SizeExpr::is_integer)) return info;
+  for (const SizeExpr& stride : *type.strides) info.strides.push_back(stride.value());
+  return info;
+}
+
 /// Of one graph; called modules have passes of their own.
 class SymbolicShapes::Pass {
  public:

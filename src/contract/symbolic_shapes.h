@@ -44,6 +44,8 @@ TensorType dims(const Sizes&... sizes) {
 
 /// `info` with the sizes that it has.
 TensorType tensor_type(const TensorInfo& info);
+/// The tensor where its sizes are numbers; nothing of others.
+std::optional<TensorInfo> tensor_info(const TensorType& type);
 
 /// A call that has no row, or that its row does not decide.
 struct UndecidedCall {

@@ -9,6 +9,7 @@ ModuleInfo ModuleInfo::or_else(const ModuleInfo& other) const {
           .state = either(state, other.state),
           .type = either(type, other.type),
           .body = either(body, other.body),
+          .evaluated = either(evaluated, other.evaluated),
           .operators = either(operators, other.operators),
           .tensor = either(tensor, other.tensor),
           .below = either(below, other.below),

@@ -38,6 +38,8 @@ struct ModuleInfo {
   std::function<std::string(std::string_view path)> type{};
   /// What the module at a path computes; null where that is not known.
   std::function<std::shared_ptr<const Graph>(std::string_view path)> body{};
+  /// The same in evaluation, whichever mode the module is in.
+  std::function<std::shared_ptr<const Graph>(std::string_view path)> evaluated{};
   /// The operators behind a call, over paths below the module's, with a placeholder for each distinct node among the
   /// call's arguments, in order; null where they are not known.
   std::function<std::shared_ptr<const Graph>(const Node& call)> operators{};

@@ -32,5 +32,7 @@ void ask_inputs_for_ranks(const GraphModule& module, Graph& graph);
 
 /// Returns what a module computes in its present mode, as a graph over its own paths; null when that is not known.
 std::shared_ptr<const Graph> module_body(const std::shared_ptr<torch::nn::Module>& module);
+/// The same in evaluation, whichever mode it is in.
+std::shared_ptr<const Graph> evaluated_body(const std::shared_ptr<torch::nn::Module>& module);
 
 }  // namespace fx

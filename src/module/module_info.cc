@@ -229,6 +229,7 @@ ModuleInfo info_below(const GraphModule& module, const std::string& prefix) {
   return {
       .type = [&module, at](std::string_view path) { return module.module_type(at(path)); },
       .body = [&module, at](std::string_view path) { return module_body(module.find_submodule(at(path))); },
+      .evaluated = [&module, at](std::string_view path) { return evaluated_body(module.find_submodule(at(path))); },
       .operators = [&module, at](const Node& call) { return operators_of(module, call, at(call.target().view())); },
       .tensor = [&module, at](std::string_view path) -> std::optional<TensorInfo> {
         const at::Tensor tensor = module.find_attribute(at(path));

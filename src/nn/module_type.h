@@ -58,6 +58,8 @@ struct ModuleRow {
   void (*call)(torch::nn::Module& module, torch::jit::Stack& stack) = nullptr;
   /// What the module computes with its present options and mode; nothing, or no function: only calling it will do.
   Ask<std::optional<Graph>> body{};
+  /// The same in evaluation mode, whichever it is in. Null: as `body` says of a module in evaluation.
+  Ask<std::optional<Graph>> evaluated{};
   /// Where its options lie, as long as the module lives: who made something of a body watches them.
   Ask<std::vector<std::span<const std::byte>>> options{};
   /// Its members that are tensors. A module computes with these, whatever is registered under their names. Null: not
@@ -104,6 +106,7 @@ template <typename Impl>
 ModuleType of_any(ModuleRow<Impl> row) {
   ModuleType any{.qualified_name = std::move(row.qualified_name), .call = row.call};
   any.body = of_any(std::move(row.body));
+  any.evaluated = of_any(std::move(row.evaluated));
   any.options = of_any(std::move(row.options));
   if (row.tensors)
     any.tensors = [ask = std::move(row.tensors)](torch::nn::Module& module) {

@@ -3,7 +3,6 @@
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
@@ -78,10 +77,11 @@ std::optional<Graph> conv_transpose_graph(const nn::Module& module) {
                                  list_of(conv.options.dilation())});
 }
 
-template <typename Impl>
+template <typename Impl, bool evaluated>
 std::optional<Graph> batch_norm_graph(const nn::Module& module) {
   const auto& norm = dynamic_cast<const Impl&>(module);
-  if (norm.is_training() || !norm.running_mean.defined()) return std::nullopt;  // reads or writes batch statistics
+  if ((norm.is_training() && !evaluated) || !norm.running_mean.defined())
+    return std::nullopt;  // reads or writes batch statistics
   Body body;
   const Argument weight = body.tensor("weight", norm.weight);
   const Argument bias = body.tensor("bias", norm.bias);
@@ -115,10 +115,15 @@ NnBody conv_transpose_body(int dims) {
                      : conv_transpose_graph<3, nn::ConvTranspose3dImpl>;
 }
 
-NnBody batch_norm_body(int dims) {
-  return dims == 1   ? batch_norm_graph<nn::BatchNorm1dImpl>
-         : dims == 2 ? batch_norm_graph<nn::BatchNorm2dImpl>
-                     : batch_norm_graph<nn::BatchNorm3dImpl>;
+template <bool evaluated>
+static NnBody batch_norm_of(int dims) {
+  return dims == 1   ? batch_norm_graph<nn::BatchNorm1dImpl, evaluated>
+         : dims == 2 ? batch_norm_graph<nn::BatchNorm2dImpl, evaluated>
+                     : batch_norm_graph<nn::BatchNorm3dImpl, evaluated>;
+}
+
+NnBody batch_norm_body(int dims, bool evaluated) {
+  return evaluated ? batch_norm_of<true>(dims) : batch_norm_of<false>(dims);
 }
 
 NnBody max_pool_body(int dims) {
@@ -176,36 +181,6 @@ std::optional<Graph> flatten_body(const nn::Module& module) {
   Body body;
   return body.returning("aten::flatten.using_ints",
                         {Argument(body.input), Argument(options.start_dim()), Argument(options.end_dim())});
-}
-
-namespace {
-
-template <typename Dropout>
-std::optional<Graph> dropout_of(const nn::Module& module, const std::string& target) {
-  const auto& dropout = dynamic_cast<const Dropout&>(module);
-  Body body;
-  return body.returning(dropout.options.inplace() ? target + "_" : target,
-                        {Argument(body.input), Argument(dropout.options.p()), Argument(dropout.is_training())});
-}
-
-}  // namespace
-
-std::optional<Graph> dropout_body(const nn::Module& module) {
-  return dropout_of<nn::DropoutImpl>(module, "aten::dropout");
-}
-
-std::optional<Graph> feature_dropout_body(const nn::Module& module) {
-  if (dynamic_cast<const nn::Dropout2dImpl*>(&module))
-    return dropout_of<nn::Dropout2dImpl>(module, "aten::feature_dropout");
-  return dropout_of<nn::Dropout3dImpl>(module, "aten::feature_dropout");
-}
-
-std::optional<Graph> alpha_dropout_body(const nn::Module& module) {
-  return dropout_of<nn::AlphaDropoutImpl>(module, "aten::alpha_dropout");
-}
-
-std::optional<Graph> feature_alpha_dropout_body(const nn::Module& module) {
-  return dropout_of<nn::FeatureAlphaDropoutImpl>(module, "aten::feature_alpha_dropout");
 }
 
 std::optional<Graph> layer_norm_body(const nn::Module& module) {

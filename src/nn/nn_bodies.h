@@ -15,7 +15,8 @@ using NnBody = std::optional<Graph> (*)(const torch::nn::Module& module);
 
 NnBody conv_body(int dims);
 NnBody conv_transpose_body(int dims);
-NnBody batch_norm_body(int dims);
+/// In the mode that the module is in, or in evaluation whichever that is.
+NnBody batch_norm_body(int dims, bool evaluated = false);
 NnBody max_pool_body(int dims);
 std::optional<Graph> avg_pool2d_body(const torch::nn::Module& module);
 std::optional<Graph> adaptive_avg_pool2d_body(const torch::nn::Module& module);
@@ -27,10 +28,6 @@ std::optional<Graph> tanh_body(const torch::nn::Module& module);
 std::optional<Graph> silu_body(const torch::nn::Module& module);
 std::optional<Graph> identity_body(const torch::nn::Module& module);
 std::optional<Graph> flatten_body(const torch::nn::Module& module);
-std::optional<Graph> dropout_body(const torch::nn::Module& module);
-std::optional<Graph> feature_dropout_body(const torch::nn::Module& module);
-std::optional<Graph> alpha_dropout_body(const torch::nn::Module& module);
-std::optional<Graph> feature_alpha_dropout_body(const torch::nn::Module& module);
 std::optional<Graph> layer_norm_body(const torch::nn::Module& module);
 std::optional<Graph> group_norm_body(const torch::nn::Module& module);
 std::optional<Graph> embedding_body(const torch::nn::Module& module);

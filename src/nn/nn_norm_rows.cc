@@ -13,7 +13,10 @@ bool keeps_statistics(const torch::nn::Module& module) {
 template <typename Impl, typename Describe>
 void add_batch_norm(const TorchFile& file, const char* name, Describe describe, int dims, std::size_t input_rank) {
   file.add<Impl>(name, describe,
-                 {.body = batch_norm_body(dims), .follows_mode = &keeps_statistics<Impl>, .input_rank = input_rank});
+                 {.body = batch_norm_body(dims),
+                  .evaluated = batch_norm_body(dims, /*evaluated=*/true),
+                  .follows_mode = &keeps_statistics<Impl>,
+                  .input_rank = input_rank});
 }
 
 // InstanceNorm writes its running statistics also in evaluation, each the mean of copies of itself, and rounds.

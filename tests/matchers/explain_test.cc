@@ -103,32 +103,29 @@ TEST(Explain, WhatIsTheSameInPlace) {
       "a = aten::sin(%x)\nb = aten::relu_(%a)\nc = aten::relu_(%x)\nd = aten::sin(%x)\ne = aten::tanh_(%d)\nf = "
       "aten::add.Tensor(%d, %e)\nreturn (b, c, f)",
       "x");
-  EXPECT_EQ(why(graph, "aten::relu(x)", "b"),
-            "b: wants aten::relu, found b (aten::relu_), the same in place; nothing else sees what it writes");
+  EXPECT_EQ(why(graph, "aten::relu(x)", "b"), "b: fits; x is a");
   EXPECT_EQ(why(graph, "aten::relu(x)", "c"),
             "c: wants aten::relu, found c (aten::relu_), the same in place; x holds or reads what it writes");
   EXPECT_EQ(why(graph, "aten::tanh(x)", "e"),
             "e: wants aten::tanh, found e (aten::tanh_), the same in place; f holds or reads what it writes");
 }
 
-TEST(NearMisses, TheModuleThatHasTheOperatorIsNamed) {
+TEST(NearMisses, ModulesThatNobodyLooksIntoAreNamed) {
   const Graph graph = graph_of("a = call_module[target=net](%x)\nb = call_module[target=own](%a)\nreturn b");
   const auto outer = std::make_shared<const Graph>(graph_of("a = call_module[target=act](%x)\nreturn a"));
   const auto inner = std::make_shared<const Graph>(graph_of("a = torch.relu(%x)\nreturn a"));
   FindOptions options;
   EXPECT_EQ(near_misses(graph, "aten::relu(x)", options),
             "0 places tried, 0 fit\nthe graph has no aten::relu; nobody looks into the modules net, own\n");
-  options.modules.body = [&](std::string_view path) {
+  options.modules.evaluated = [&](std::string_view path) {
     return path == "net" ? outer : path == "net.act" ? inner : nullptr;
   };
-  EXPECT_EQ(near_misses(graph, "aten::relu(x)", options),
-            "0 places tried, 0 fit\nthe graph has no aten::relu; the module net.act has one: match "
-            "call_module[net](…), or write modules out by inline_modules\n");
+  EXPECT_EQ(near_misses(graph, "aten::relu(x)", options), "1 place tried, 1 fits\n");
   EXPECT_EQ(near_misses(graph, "aten::tanh(x)", options),
             "0 places tried, 0 fit\nthe graph has no aten::tanh; nobody looks into the modules own\n");
-  options.modules.type = [](std::string_view) { return "torch.nn.ReLU"; };
-  EXPECT_THAT(near_misses(graph, "aten::relu(x)", options),
-              ::testing::HasSubstr("the module net.act, a torch.nn.ReLU, has one"));
+  options.leaves = true;
+  EXPECT_EQ(near_misses(graph, "aten::tanh(x)", options),
+            "0 places tried, 0 fit\nthe graph has no aten::tanh; modules are leaves here: net, own\n");
 }
 
 TEST(NearMisses, SeveralObstaclesOfOnePlace) {

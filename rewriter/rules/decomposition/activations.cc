@@ -1,6 +1,7 @@
 // Activation functions as simpler operators.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <fxgraph/matchers/definitions.h>
 #include <fxgraph/rewriter/rules/kernels.h>
 #include <fxgraph/rewriter/rules/type_conditions.h>
 
@@ -8,14 +9,16 @@ namespace fx::rules::decomposition_activations {
 
 namespace {
 
-std::vector<Rewrite> relu() {
-  // Not (x > 0) * x: of -inf that is NaN.
-  return {{.pattern = "aten::relu(x)", .replacement = "aten::clamp_min(x, 0)"}};
+/// Writes out what the definition of an operator says.
+Rewrite written_out(std::string_view name, std::string_view part = {}) {
+  const Definition& row = definition(name);
+  return {.name = std::string(part), .pattern = row.call, .replacement = row.bodies.front()};
 }
 
-std::vector<Rewrite> silu() {
-  return {{.pattern = "aten::silu(x)", .replacement = "aten::mul.Tensor(x, aten::sigmoid(x))"}};
-}
+// Not (x > 0) * x: of -inf that is NaN.
+std::vector<Rewrite> relu() { return {written_out("relu")}; }
+
+std::vector<Rewrite> silu() { return {written_out("silu")}; }
 
 /// 1 + erf of what is below -2.2 rounds to 0 there, and gelu is not 0.
 Decision is_no_half_precision(const Match& match) {
@@ -26,32 +29,13 @@ Decision is_no_half_precision(const Match& match) {
 }
 
 std::vector<Rewrite> gelu() {
-  return {
-      {.name = "erf",
-       .pattern = "aten::gelu(x)",
-       .when = is_no_half_precision,
-       .replacement = "aten::mul.Tensor(aten::mul.Scalar(x, 0.5), "
-                      "aten::add.Scalar(aten::erf(aten::mul.Scalar(x, 0.7071067811865476)), 1))",
-       .needs = {.finite_inputs = !gelu_takes_infinities()}},
-      {.name = "tanh",
-       .pattern = "aten::gelu(x, approximate='tanh')",
-       .when = is_no_half_precision,
-       .replacement = "cube = aten::mul.Tensor(aten::mul.Tensor(x, x), x)\n"
-                      "sum = aten::add.Tensor(x, aten::mul.Scalar(cube, 0.044715))\n"
-                      "t = aten::tanh(aten::mul.Scalar(sum, 0.7978845608028654))\n"
-                      "return aten::mul.Tensor(aten::mul.Scalar(x, 0.5), aten::add.Scalar(t, 1))"},
-  };
+  Rewrite by_erf = written_out("gelu", "erf"), by_tanh = written_out("gelu-tanh", "tanh");
+  by_erf.when = by_tanh.when = is_no_half_precision;
+  by_erf.needs = {.finite_inputs = !gelu_takes_infinities()};
+  return {by_erf, by_tanh};
 }
 
-std::vector<Rewrite> hardswish() {
-  return {
-      {.pattern = "aten::hardswish(x)",
-       .replacement = "aten::div.Scalar(aten::mul.Tensor(x, aten::clamp(aten::add.Scalar(x, 3), 0, 6)), 6)"},
-      {.name = "sigmoid",
-       .pattern = "aten::hardsigmoid(x)",
-       .replacement = "aten::div.Scalar(aten::clamp(aten::add.Scalar(x, 3), 0, 6), 6)"},
-  };
-}
+std::vector<Rewrite> hardswish() { return {written_out("hardswish"), written_out("hardsigmoid", "sigmoid")}; }
 
 /// There is no largest of none; where the size may become 0, logsumexp is near enough to it.
 Decision has_a_largest(const Match& match) {

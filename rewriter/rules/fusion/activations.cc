@@ -1,7 +1,8 @@
 // Activation functions written out are found and called by their names: gelu, silu, hardswish, hardsigmoid, leaky_relu.
-// Sources: the formulas of LibTorch's own kernels; spellings as front ends and ONNX exporters write them.
+// The table of definitions says what they are.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <fxgraph/matchers/definitions.h>
 #include <fxgraph/rewriter/rules/kernels.h>
 #include <fxgraph/rewriter/rules/type_conditions.h>
 
@@ -14,69 +15,26 @@ auto takes(std::string_view packet) {
   return [packet](const Match& match) { return has_kernel(match, "x", packet); };
 }
 
-// x/2 (1 + e), wherever the half stands.
-constexpr std::string_view kGelu =
-    "let half_product(x, s) = times(half(x), s) | times(x, half(s)) | half(times(x, s))\n"
-    "let gelu(x, e) = half_product(x, plus(e, near(1, 1e-6)))\n";
+/// Finds what the definition of an operator says, and calls the operator.
+Rewrite recognised(std::string_view name, std::string_view packet, std::string_view part = {}, std::size_t text = 0) {
+  const Definition& row = definition(name);
+  return {.name = std::string(part), .pattern = row.found.at(text), .when = takes(packet), .replacement = row.call};
+}
 
 std::vector<Rewrite> gelu() {
-  return {
-      {.name = "erf",
-       .pattern = std::string(kGelu) + R"(
-let over_root_of_two(x) = times(x, near(0.70710678, 1e-4)) | over(x, near(1.41421356, 1e-4))
-return gelu(x, aten::erf(over_root_of_two(x: node))))",
-       .when = takes("aten::gelu"),
-       .replacement = "aten::gelu(x)",
-       .needs = {.finite_inputs = !gelu_takes_infinities()}},
-      {.name = "tanh",
-       .pattern = std::string(kGelu) + R"(
-squared = square(x: node)
-cubed = aten::pow.Tensor_Scalar(x, near(3, 0)) | commutative(aten::mul.Tensor(squared, x))
-sum = plus(times(cubed, near(0.044715, 1e-4)), x) | times(x, plus(times(squared, near(0.044715, 1e-4)), near(1, 1e-6)))
-return gelu(x, aten::tanh(times(sum, near(0.79788456, 1e-4)))))",
-       .when = takes("aten::gelu"),
-       .replacement = "aten::gelu(x, approximate='tanh')"},
-  };
+  Rewrite by_erf = recognised("gelu", "aten::gelu", "erf");
+  by_erf.needs = {.finite_inputs = !gelu_takes_infinities()};
+  return {by_erf, recognised("gelu-tanh", "aten::gelu", "tanh")};
 }
 
-std::vector<Rewrite> silu() {
-  return {
-      {.pattern = "commutative(aten::mul.Tensor(x: node, aten::sigmoid(x)))",
-       .when = takes("aten::silu"),
-       .replacement = "aten::silu(x)"},
-  };
-}
-
-// min(max(x + 3, 0), 6).
-constexpr std::string_view kClampedAtSix =
-    "let clamped(t) = aten::clamp(t, near(0, 0), near(6, 1e-6)) | aten::hardtanh(t, near(0, 0), near(6, 1e-6)) | "
-    "aten::relu6(t)\n"
-    "let sixth(t) = over(t, near(6, 1e-6))\n"
-    "c = clamped(plus(x: node, near(3, 1e-6)))\n";
+std::vector<Rewrite> silu() { return {recognised("silu", "aten::silu")}; }
 
 std::vector<Rewrite> hardswish() {
-  return {
-      {.pattern = std::string(kClampedAtSix) + "return times(x, sixth(c)) | sixth(times(x, c))",
-       .when = takes("aten::hardswish"),
-       .replacement = "aten::hardswish(x)"},
-      {.name = "sigmoid",
-       .pattern = std::string(kClampedAtSix) + "return sixth(c)",
-       .when = takes("aten::hardsigmoid"),
-       .replacement = "aten::hardsigmoid(x)"},
-      {.name = "product",
-       .pattern = "commutative(aten::mul.Tensor(x: node, aten::hardsigmoid(x)))",
-       .when = takes("aten::hardswish"),
-       .replacement = "aten::hardswish(x)"},
-  };
+  return {recognised("hardswish", "aten::hardswish"), recognised("hardsigmoid", "aten::hardsigmoid", "sigmoid"),
+          recognised("hardswish", "aten::hardswish", "product", 1)};
 }
 
-std::vector<Rewrite> leaky_relu() {
-  return {
-      {.pattern = "aten::where.self(aten::gt.Scalar(x: node, near(0, 0)), x, times(x, a: float))",
-       .when = takes("aten::leaky_relu"),
-       .replacement = "aten::leaky_relu(x, a)"},
-  };
-}
+std::vector<Rewrite> leaky_relu() { return {recognised("leaky_relu", "aten::leaky_relu")}; }
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include <fxgraph/module/code.h>
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/module/module_info.h>
+#include <fxgraph/rewriter/program/replace_pattern.h>
 
 namespace fx::cli {
 
@@ -24,6 +25,10 @@ class TorchModel : public Model {
   ModuleInfo modules() override { return module_info(*module_); }
   std::vector<AttributeInfo> attributes() override;
   std::string code(Language language) override { return fx::code(*module_, language); }
+  RewriteReport replace(const Pattern& pattern, const Replacement& replacement,
+                        const ReplaceOptions& options) override {
+    return replace_pattern(*module_, pattern, replacement, options);
+  }
   Shapes propagate_shapes(const InputOptions& inputs) override;
   OpenProgram at_open_sizes(const std::vector<TensorInfo>& inputs) override;
   NodeTimes times(const InputOptions& inputs) override;

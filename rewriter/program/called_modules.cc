@@ -1,14 +1,13 @@
-#include <fxgraph/rewriter/rules/called_modules.h>
+#include <fxgraph/rewriter/program/called_modules.h>
 
 #include <algorithm>
 
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
-#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/text/print.h>
 
-namespace fx::rules {
+namespace fx::internal {
 namespace {
 
 // True when train() and eval() change what the module alone, without those below it, computes.
@@ -44,23 +43,23 @@ bool follows_mode(torch::nn::Module& module) {
 CalledModules::CalledModules(GraphModule& module) : module_(module) {
   for (const Node& node : module_.graph().nodes()) {
     if (!node.is(Op::call_module)) continue;
-    Called& called = called_[path_of(node)];
-    if (called.times++ == 0) called.module = module_.find_submodule(path_of(node));
+    Called& called = called_[node.target().str()];
+    if (called.times++ == 0) called.module = module_.find_submodule(node.target().str());
   }
 }
 
-void CalledModules::fix_mode_where_one_is_gone() {
+void CalledModules::fix_mode_where_one_is_gone(std::string_view who) {
   if (!module_.fixed_mode().empty()) return;
   for (const Node& node : module_.graph().nodes()) {
-    if (node.is(Op::call_module)) --called_[path_of(node)].times;
+    if (node.is(Op::call_module)) --called_[node.target().str()].times;
   }
   for (const auto& [path, called] : called_) {
     if (called.times <= 0 || !called.module || !follows_mode(*called.module)) continue;
-    module_.fix_mode("optimize has put what " + path + " does in " +
+    module_.fix_mode(std::string(who) + " has put what " + path + " does in " +
                      (module_.is_training() ? "training" : "evaluation") +
-                     " mode in its place; switch the mode of the module before it is optimized");
+                     " mode in its place; switch the mode of the module before that");
     return;
   }
 }
 
-}  // namespace fx::rules
+}  // namespace fx::internal

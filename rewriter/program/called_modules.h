@@ -1,4 +1,4 @@
-// Modules that a program calls before it is optimized and no more afterwards: what stands for one in evaluation does
+// Modules that a program calls before it is rewritten and no more afterwards: what stands for one in evaluation does
 // not follow when the mode is switched.
 //
 // Thread-safety: none.
@@ -7,18 +7,20 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <fxgraph/module/graph_module.h>
 
-namespace fx::rules {
+namespace fx::internal {
 
 class CalledModules {
  public:
   /// Notes what is called now.
   explicit CalledModules(GraphModule& module);
 
-  /// Fixes the mode of the program where one is gone that does something else in the other mode.
-  void fix_mode_where_one_is_gone();
+  /// Fixes the mode of the program where one is gone that does something else in the other mode. `who`, as in
+  /// "optimize", has put something in its place.
+  void fix_mode_where_one_is_gone(std::string_view who);
 
  private:
   struct Called {
@@ -29,4 +31,4 @@ class CalledModules {
   std::map<std::string, Called> called_;
 };
 
-}  // namespace fx::rules
+}  // namespace fx::internal

@@ -1,0 +1,55 @@
+#include <fxgraph/matchers/definitions.h>
+
+#include <algorithm>
+#include <array>
+
+#include <fxgraph/matchers/definition_conditions.h>
+#include <fxgraph/support/error.h>
+
+namespace fx {
+
+std::string_view to_string(Promise promise) {
+  static constexpr std::array<std::string_view, 4> kNames = {"bit-exact", "reassociates", "approximate",
+                                                             "lower-precision"};
+  return kNames[static_cast<std::size_t>(promise)];
+}
+
+const Argument* DefinitionSite::argument(std::string_view name) const {
+  for (const auto& [bound, value] : match_.bindings()) {
+    if (bound == name) return &match_.argument(name);
+  }
+  return nullptr;
+}
+
+std::optional<double> DefinitionSite::number(std::string_view name) const {
+  const Argument* value = argument(name);
+  if (!value || (!value->is_int() && !value->is_float())) return std::nullopt;
+  return value->as_float();
+}
+
+const TensorInfo* DefinitionSite::tensor(std::string_view name) const {
+  const Argument* value = argument(name);
+  const Node* node = value ? value->node_or_null() : nullptr;
+  return node ? info_(*node) : nullptr;
+}
+
+const Argument* DefinitionSite::value(std::string_view name) const {
+  for (const auto& [said, value] : values_) {
+    if (said == name) return &value;
+  }
+  return argument(name);
+}
+
+std::span<const Definition> definitions() {
+  static const std::vector<Definition>& rows = *new std::vector<Definition>(internal::definition_table());
+  return rows;
+}
+
+const Definition& definition(std::string_view name) {
+  const auto rows = definitions();
+  const auto row = std::ranges::find(rows, name, &Definition::name);
+  if (row == rows.end()) throw Error(ErrorKind::not_found, "no operator is defined as '" + std::string(name) + "'");
+  return *row;
+}
+
+}  // namespace fx

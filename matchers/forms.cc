@@ -1,0 +1,219 @@
+#include <fxgraph/matchers/forms.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include <fxgraph/ir/graph_order.h>
+#include <fxgraph/matchers/pattern_access.h>
+#include <fxgraph/matchers/search.h>
+#include <fxgraph/ops/schema_registry.h>
+#include <fxgraph/support/error.h>
+
+namespace fx::internal {
+
+void Forms::add(Form form) {
+  if (!form.row->has_parts) {
+    for (const Node* node : form.covers) {
+      if (node != form.of) part_[*node] = true;
+    }
+  }
+  std::uint32_t& list = list_of_[*form.of];
+  if (list == 0) {
+    lists_.emplace_back();
+    list = static_cast<std::uint32_t>(lists_.size());
+  }
+  lists_[list - 1].push_back(form.root);
+  const Node& root = *form.root;
+  forms_.push_back(std::move(form));
+  form_of_[root] = static_cast<std::uint32_t>(forms_.size());
+}
+
+/// A text of a definition: as it is found, and, where it says one thing, as it is made.
+struct FormMaker::Side {
+  const Definition* row;
+  Pattern pattern;
+  std::shared_ptr<const Graph> made;  ///< null: it is only found
+  bool is_call;
+};
+
+/// Where `find` fits, `make` is the same.
+struct FormMaker::Step {
+  const Side* find;
+  const Side* make;
+};
+
+namespace {
+
+std::string packet(Symbol target) { return std::string(packet_of(target.view())); }
+
+/// The operators that the calls of a pattern mean; false when that is no finite list.
+bool add_operators(const Pattern& pattern, std::set<std::string>& packets) {
+  bool finite = true;
+  for (const PatternNode& node : PatternAccess::of(pattern).nodes) {
+    if (node.kind != PatternKind::call || !is_function_or_method(node.op)) continue;
+    finite = finite && node.targets.is_finite();
+    for (const Symbol name : node.names()) packets.insert(packet(name));
+    for (const Symbol name : node.targets.names()) packets.insert(packet(name));
+    if (!node.meaning.empty()) packets.insert(packet(node.meaning));
+  }
+  return finite;
+}
+
+std::string root_of(const Graph& made) { return packet(made.output_node()->arg(0).node().target()); }
+
+std::size_t hash_of(Symbol target, std::span<const Argument> args) {
+  std::size_t hash = target.id();
+  for (const Argument& argument : args) hash = hash * 31 + argument.hash();
+  return hash;
+}
+
+bool is_call(const Node& node, Symbol target, std::span<const Argument> args, std::span<const NamedArgument> kwargs) {
+  return node.target() == target && std::ranges::equal(node.args(), args) && node.kwargs().size() == kwargs.size() &&
+         std::ranges::all_of(kwargs, [&](const NamedArgument& each) {
+           const Argument* value = node.kwarg(each.name);
+           return value && *value == each.value;
+         });
+}
+
+constexpr int kMostRounds = 8;  // rows build on each other: a product, scores, attention
+
+}  // namespace
+
+/// The texts whose operators this LibTorch has.
+const std::vector<FormMaker::Side>& FormMaker::sides() {
+  static const std::vector<Side>& all = *[] {
+    auto* sides = new std::vector<Side>;
+    // Of another LibTorch are those that it has no operators for.
+    const auto add = [&](const Definition& row, const std::string& text, bool is_made, bool is_call) {
+      try {
+        std::shared_ptr<const Graph> made;
+        if (is_made) made = std::make_shared<const Graph>(graph_of_pattern(parse_expression(text)));
+        Pattern pattern(text);
+        if (pattern.problems().empty()) sides->push_back({&row, std::move(pattern), std::move(made), is_call});
+      } catch (const Error& error) {
+        if (error.kind() == ErrorKind::syntax) throw;
+      }
+    };
+    for (const Definition& row : definitions()) {
+      add(row, row.call, true, true);
+      for (const std::string& text : row.calls) add(row, text, false, true);
+      for (const std::string& text : row.bodies) add(row, text, true, false);
+      for (const std::string& text : row.found) add(row, text, false, false);
+    }
+    return sides;
+  }();
+  return all;
+}
+
+/// Steps whose results some pattern, or a step behind, can meet.
+std::vector<FormMaker::Step> FormMaker::steps_for(std::span<const Pattern> patterns) const {
+  std::set<std::string> wanted;
+  bool all = false;
+  for (const Pattern& pattern : patterns) all = !add_operators(pattern, wanted) || all;
+  std::vector<Step> possible, steps;
+  for (const Side& find : sides()) {
+    for (const Side& make : sides()) {
+      if (find.row == make.row && make.made && find.is_call != make.is_call) possible.push_back({&find, &make});
+    }
+  }
+  const auto take_wanted = [&] {
+    for (bool more = true; more;) {
+      more = false;
+      for (Step& step : possible) {
+        if (!step.find || !(all || wanted.contains(root_of(*step.make->made)))) continue;
+        add_operators(step.find->pattern, wanted);
+        steps.push_back(step);
+        step.find = nullptr;
+        more = true;
+      }
+    }
+  };
+  take_wanted();
+  // What has a wanted call inside and counts as one hides it.
+  const std::set<std::string> inner = wanted;
+  for (Step& step : possible) {
+    if (!step.find || step.find->is_call || step.find->row->has_parts) continue;
+    std::set<std::string> operators;
+    add_operators(step.find->pattern, operators);
+    if (std::ranges::none_of(operators, [&](const std::string& name) { return inner.contains(name); })) continue;
+    wanted.insert(root_of(*step.make->made));
+  }
+  take_wanted();
+  std::ranges::sort(steps, {}, [](const Step& step) { return std::pair(step.find, step.make); });
+  return steps;
+}
+
+void FormMaker::run(std::span<const Pattern> patterns) {
+  const std::vector<Step> steps = steps_for(patterns);
+  bool more = true;
+  for (int round = 0; more && round < kMostRounds; ++round) {
+    more = false;
+    for (const Step& step : steps) more = take(step) || more;
+  }
+}
+
+bool FormMaker::take(const Step& step) {
+  FindOptions find = options_;
+  find.overlap = Overlap::all;
+  find.contained = true;
+  find.stats = nullptr;
+  std::vector<bool> claimed;
+  Search search(step.find->pattern, PresentCalls(graph_), find, claimed);
+  search.see_forms(forms_, /*results=*/false);
+  search.try_all();
+  bool any = false;
+  for (const Match& match : search.matches) any = make(step, match) || any;
+  return any;
+}
+
+bool FormMaker::make(const Step& step, const Match& match) {
+  Node& of = forms_.standing(match.anchor());
+  DefinitionSite site(match, info_);
+  if (step.find->row->holds && !step.find->row->holds(site)) return false;
+  Node* root = instantiate(*step.make->made, site, of);
+  if (!root) return false;
+  forms_.add({root, &of, step.find->row, {match.nodes().begin(), match.nodes().end()}});
+  return true;
+}
+
+/// Makes what is not there yet, before the node that stands there; null when that gives no new form.
+Node* FormMaker::instantiate(const Graph& body, const DefinitionSite& site, Node& of) {
+  NodeMap<Argument> values(body);
+  const Node& result = body.output_node()->arg(0).node();
+  const auto scope = graph_.inserting_before(of);
+  for (const Node& node : body.nodes()) {
+    if (node.is(Op::output)) break;
+    if (node.is(Op::placeholder)) {
+      const Argument* value = site.value(node.target().view());
+      if (!value) return nullptr;
+      values[node] = map_nodes(*value, [&](Node& bound) { return Argument(forms_.standing(bound)); });
+      continue;
+    }
+    const auto value_of = [&](Node& input) { return values[input]; };
+    std::vector<Argument> args;
+    std::vector<NamedArgument> kwargs;
+    for (const Argument& argument : node.args()) args.push_back(map_nodes(argument, value_of));
+    for (const auto& [name, argument] : node.kwargs()) kwargs.push_back({name, map_nodes(argument, value_of)});
+    const auto is_same = [&](const Node* other) { return is_call(*other, node.target(), args, kwargs); };
+    Node* known = nullptr;
+    if (&node != &result) {
+      const auto [from, to] = made_.equal_range(hash_of(node.target(), args));
+      for (auto each = from; each != to && !known; ++each)
+        known = is_same(each->second) && each->second->is_before(of) ? each->second : nullptr;
+    } else if (is_same(&of) || std::ranges::any_of(forms_.forms_of(of), is_same)) {
+      return nullptr;
+    }
+    if (!known) {
+      known = &graph_.create_node(node.op(), node.target(), args, kwargs);
+      made_.emplace(hash_of(node.target(), args), known);
+      on_made_(*known, of);
+    }
+    values[node] = *known;
+  }
+  return values[result].node_or_null();
+}
+
+}  // namespace fx::internal
