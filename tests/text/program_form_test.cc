@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/scratch_folder.h"
+
 namespace fx::program_form_test {
 
 TEST(ProgramForm, IsInTheEndingOfAName) {
@@ -18,8 +20,7 @@ TEST(ProgramForm, IsInTheEndingOfAName) {
 }
 
 TEST(ProgramForm, IsInTheContentBeforeTheName) {
-  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "fxgraph_program_form";
-  std::filesystem::create_directories(folder);
+  const testing::ScratchFolder folder;
   const auto write = [&](const char* name, const std::string& bytes) {
     std::ofstream(folder / name, std::ios::binary) << bytes;
     return (folder / name).string();
@@ -33,7 +34,6 @@ TEST(ProgramForm, IsInTheContentBeforeTheName) {
   std::filesystem::create_directory(folder / "folder.pt");
   EXPECT_FALSE(is_archive((folder / "folder.pt").string()));
   EXPECT_TRUE(is_archive("not_there.pt2"));
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace fx::program_form_test

@@ -6,14 +6,13 @@
 #include <torch/script.h>
 #include <torch/torch.h>
 
-#include <filesystem>
-
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/torchscript/import.h>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::export_test {
@@ -373,16 +372,15 @@ TEST(Save, WritesWhatTheNameSaysAndLoadReadsIt) {
     %x = placeholder[target=x]
     %y = call_function[target=aten::relu](args = (%x,))
     return y)"));
-  const std::string folder = ::testing::TempDir();
+  const testing::ScratchFolder folder;
   const at::Tensor x = torch::randn({3});
   for (const char* name : {"saved.pt", "saved.ts", "saved.fx", "saved.txt", "saved"}) {
-    const std::string file = folder + name;
+    const std::string file = folder / name;
     module.save(file);
     const bool is_text = std::string(name).ends_with(".fx") || std::string(name).ends_with(".txt");
     EXPECT_EQ(form_of_file(file), is_text ? ProgramForm::text : ProgramForm::torchscript) << name;
     EXPECT_EQ(holds_archive(file), !is_text) << name;
     EXPECT_TRUE(torch::equal(load(file)->run({x}).toTensor(), x.relu())) << name;
-    std::filesystem::remove(file);
   }
 }
 
