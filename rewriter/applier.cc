@@ -134,6 +134,7 @@ ApplyResult Applier::try_to_apply(Match& match, const std::function<bool(const M
   if (effects_.any_impure()) trust_named(site);
   if (Verdict verdict = check(site)) return refuse(verdict);
 
+  if (guard_ && (replacement_.is_function() || !MatchBuilder::asked(match).facts().empty())) guard_->prepare();
   const Rewriter::Mark mark = rewriter_.mark();
   build(site);
   if (results_.empty()) {

@@ -17,6 +17,8 @@ namespace fx {
 class FactGuard {
  public:
   virtual ~FactGuard() = default;
+  /// What is built next may have to be answered for, by the program as it is now.
+  virtual void prepare() {}
   /// Answers for `facts`, by which `rule` is about to change the program. Returns why it cannot; else nothing.
   virtual std::string require(std::string_view rule, std::span<const Fact> facts) = 0;
   /// The new value `made` has what is known of `old`.

@@ -1,9 +1,11 @@
 // Where to look again after an edit: from a changed node along the paths by which patterns reach their starting
-// operator. Internal to rewriter/.
+// operator. What a path leads to hangs on the patterns, not on how many use a value that they share. Internal to
+// rewriter/.
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
@@ -58,8 +60,15 @@ class RevisitPaths {
 
  private:
   class Walk;
+  /// A node of a pattern, and the way from there to the anchor.
+  struct Place {
+    std::uint32_t index;
+    std::string back;
+    bool is_from_above;
+  };
   struct Step {
-    std::uint32_t up = 0;  // no step leads to the first
+    std::uint32_t up = 0;        // no step leads to the first
+    std::uint32_t up_inner = 0;  // from an inner value: where more use it, it is none
     std::uint32_t down = 0;
     bool arrives = false;
     auto operator<=>(const Step&) const = default;
@@ -70,9 +79,11 @@ class RevisitPaths {
     if (--visited.left_ < 0 && !visited.insert(at, steps_.size(), node)) return;
     const Step& step = steps_[at];
     if (step.arrives) visit(node);
-    if (step.up != 0) {
-      for (Node& user : node.users()) walk_from(step.up, user, visited, visit);
-    }
+    const auto climb = [&](std::uint32_t to) {
+      for (Node& user : node.users()) walk_from(to, user, visited, visit);
+    };
+    if (step.up != 0) climb(step.up);
+    if (step.up_inner != 0 && node.num_users() <= most_users_) climb(step.up_inner);
     if (step.down != 0) {
       node.for_each_input([&](Node& input) { walk_from(step.down, input, visited, visit); });
     }

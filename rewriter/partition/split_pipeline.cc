@@ -71,8 +71,7 @@ class PipelineSplitter {
     if (stages_ > 1 && !options_.allow_random) refuse_random(graph_, effects_);
     refuse_returned_weights(graph_);
     refuse_nothing();
-    ShapeProp prop(module_);
-    shapes_ = prop.propagate(examples_);
+    shapes_ = ShapeProp(module_).propagate(examples_);
     const bool measured = options_.cost == PipelineOptions::Cost::measured;
     seconds_ = measured ? measured_seconds(module_, examples_) : modelled_seconds(module_, shapes_);
     const NodeMap<std::uint32_t> stage = cut();
@@ -83,10 +82,8 @@ class PipelineSplitter {
     result.plan.measured = measured;
     result.plan.micro_batches = options_.micro_batches;
     if (measured) result.plan.threads = threads();
-    const std::map<std::string, std::string> types = types_of_numbers(prop);
     for (std::size_t i = 0; i < stages_; ++i) {
       auto part = std::dynamic_pointer_cast<GraphModule>(split->submodule("stage_" + std::to_string(i)));
-      annotate(part->graph(), types);
       result.plan.stages.push_back(forecast(stage, static_cast<std::uint32_t>(i), *part));
       result.modules.push_back(std::move(part));
     }
@@ -101,25 +98,6 @@ class PipelineSplitter {
     if (std::ranges::any_of(graph_.nodes(), [](const Node& node) { return node.is_callable(); })) return;
     throw Error(ErrorKind::invalid_argument,
                 "split_pipeline: the program calls nothing, so there is nothing to put into a stage");
-  }
-
-  /// By name, TorchScript's types of values that are no tensors: a saved stage takes an input of no type for one.
-  std::map<std::string, std::string> types_of_numbers(const ShapeProp& prop) const {
-    std::map<std::string, std::string> types;
-    for (const Node& node : graph_.nodes()) {
-      const c10::IValue& value = prop.value(node);
-      if (node.is(Op::get_attr) || value.isNone() || value.isTensor() || value.isObject()) continue;
-      const std::string type = value.type()->annotation_str();
-      if (type.find("Any") == type.npos && type.find("None") == type.npos) types[node.name()] = type;
-    }
-    return types;
-  }
-  static void annotate(Graph& graph, const std::map<std::string, std::string>& types) {
-    for (Node* input : graph.placeholders()) {
-      const auto type = types.find(input->name());
-      if (type != types.end() && !input->meta().get<std::string>(meta_key::kType))
-        input->meta().set(meta_key::kType, type->second);
-    }
   }
 
   NodeMap<std::uint32_t> cut() {

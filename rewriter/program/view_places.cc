@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <fxgraph/effects/in_place.h>
+#include <fxgraph/ir/number_list.h>
 #include <fxgraph/ops/call.h>
 
 namespace fx {
@@ -30,16 +31,6 @@ std::vector<std::int64_t> strides_of(const TensorInfo& tensor) {
 
 std::optional<std::int64_t> integer(const Argument& argument) {
   return argument.is_int() ? std::optional(argument.as_int()) : std::nullopt;
-}
-
-std::optional<std::vector<std::int64_t>> integers(const Argument& argument) {
-  if (!argument.is_sequence()) return std::nullopt;
-  std::vector<std::int64_t> all;
-  for (const Argument& element : argument.elements()) {
-    if (!element.is_int()) return std::nullopt;
-    all.push_back(element.as_int());
-  }
-  return all;
 }
 
 /// Nothing when there is no such dimension.
@@ -98,7 +89,7 @@ std::optional<ViewPlace> diagonal(ViewPlace of, const std::vector<Argument>& arg
 }
 
 std::optional<ViewPlace> as_strided(ViewPlace of, const std::vector<Argument>& args) {
-  const auto sizes = integers(args.at(0)), strides = integers(args.at(1));
+  const auto sizes = integers_of(args.at(0)), strides = integers_of(args.at(1));
   if (!sizes || !strides || sizes->size() != strides->size()) return std::nullopt;
   if (!args.at(2).is_none() && !args[2].is_int()) return std::nullopt;
   of.offset = integer(args[2]).value_or(of.offset);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <fxgraph/effects/effects_of.h>
+#include <fxgraph/ir/number_list.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/scripted_bodies.h>
@@ -12,7 +13,6 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
 #include <fxgraph/rewriter/quantize/strides.h>
-#include <fxgraph/rewriter/rules/list_of.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
@@ -38,19 +38,6 @@ ModuleBodies scripted_bodies_for(GraphModule& module, const std::vector<c10::IVa
 }
 
 // ── Convolutions ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-std::optional<std::vector<std::int64_t>> whole_numbers(const Argument* argument, std::size_t size) {
-  if (!argument) return std::nullopt;
-  if (argument->is_int()) return std::vector<std::int64_t>(size, argument->as_int());
-  std::vector<std::int64_t> numbers;
-  for (const Argument& each : argument->elements()) {
-    if (!each.is_int()) return std::nullopt;
-    numbers.push_back(each.as_int());
-  }
-  if (numbers.size() == 1) numbers.resize(size, numbers[0]);
-  if (numbers.size() != size) return std::nullopt;
-  return numbers;
-}
 
 /// `convolution`, `_convolution` and `convNd.padding` in the spelling of convNd, where all is known.
 class ConvolutionSpelling {
@@ -83,15 +70,14 @@ class ConvolutionSpelling {
   void respell_general(Node& node, const Call& call) const {
     const std::size_t size = dimensions(call);
     const auto argument = [&](const char* name) { return call.argument(name); };
-    const auto stride = whole_numbers(argument("stride"), size), padding = whole_numbers(argument("padding"), size),
-               dilation = whole_numbers(argument("dilation"), size),
-               output_padding = whole_numbers(argument("output_padding"), size);
+    const auto numbers = [&](const char* name) { return integers_of(*argument(name), size); };
+    const auto stride = numbers("stride"), padding = numbers("padding"), dilation = numbers("dilation"),
+               output_padding = numbers("output_padding");
     const Argument *transposed = argument("transposed"), *groups = argument("groups");
     if (!size || !stride || !padding || !dilation || !output_padding || !transposed->is_bool() || !groups->is_int())
       return;
     const Argument input = *argument("input"), weight = *argument("weight"), bias = *argument("bias");
     const std::string digits = std::to_string(size) + "d";
-    using rules::list_of;
     if (transposed->as_bool()) {
       set(node, "aten::conv_transpose" + digits + (size == 1 ? "" : ".input"),
           {input, weight, bias, list_of(*stride), list_of(*padding), list_of(*output_padding), *groups,
@@ -106,7 +92,7 @@ class ConvolutionSpelling {
   void respell_named(Node& node, const Call& call) const {
     const std::size_t size = dimensions(call);
     const auto argument = [&](const char* name) { return call.argument(name); };
-    const auto stride = whole_numbers(argument("stride"), size), dilation = whole_numbers(argument("dilation"), size);
+    const auto stride = integers_of(*argument("stride"), size), dilation = integers_of(*argument("dilation"), size);
     const Argument* padding = argument("padding");
     if (!size || !stride || !dilation || !padding || !padding->is_string()) return;
     std::vector<std::int64_t> sides(size, 0);
@@ -119,8 +105,8 @@ class ConvolutionSpelling {
       }
     }
     set(node, "aten::conv" + std::to_string(size) + "d",
-        {*argument("input"), *argument("weight"), *argument("bias"), rules::list_of(*stride), rules::list_of(sides),
-         rules::list_of(*dilation), *argument("groups")});
+        {*argument("input"), *argument("weight"), *argument("bias"), list_of(*stride), list_of(sides),
+         list_of(*dilation), *argument("groups")});
   }
 
   const GraphModule& module_;

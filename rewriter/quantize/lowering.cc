@@ -9,6 +9,7 @@
 
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/ir/number_list.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/module_info.h>
 #include <fxgraph/nn/object_attribute.h>
@@ -222,11 +223,8 @@ class LoweringRules {
   }
 
   static c10::IValue numbers(const Argument& argument, std::int64_t size) {
-    std::vector<std::int64_t> all;
-    if (argument.is_int()) all.assign(static_cast<std::size_t>(size), argument.as_int());
-    for (const Argument& each : argument.elements()) all.push_back(each.as_int());
-    if (all.size() == 1) all.resize(static_cast<std::size_t>(size), all[0]);
-    return c10::IValue(c10::List<std::int64_t>(at::ArrayRef<std::int64_t>(all)));
+    return c10::List<std::int64_t>(
+        at::ArrayRef<std::int64_t>(integers_of(argument, static_cast<std::size_t>(size)).value()));
   }
 
   c10::IValue packed(const Row& row, const Place& place, QuantBackend backend) const {

@@ -5,13 +5,13 @@
 #include <mutex>
 
 #include <fxgraph/effects/effects_of.h>
+#include <fxgraph/ir/number_list.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/module_info.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
-#include <fxgraph/rewriter/rules/list_of.h>
 
 namespace fx::quantize {
 
@@ -88,7 +88,7 @@ class LayerTraining {
     std::vector<std::int64_t> by_channel(static_cast<std::size_t>(folded_.attribute(made.weight).dim()), 1);
     if (scale) {
       by_channel[static_cast<std::size_t>(axis.value_or(0))] = -1;
-      Node& shaped = graph_.call_function("aten::view", {scale, rules::list_of(by_channel)});
+      Node& shaped = graph_.call_function("aten::view", {scale, list_of(by_channel)});
       weight = &graph_.call_function("aten::mul.Tensor", {weight, shaped});
     }
     Quantizer quantizer = mark.settings->weight;
@@ -143,11 +143,11 @@ class LayerTraining {
     const std::int64_t dims = folded_.attribute(made.weight).dim();
     std::vector<std::int64_t> by_channel(static_cast<std::size_t>(dims > 2 ? dims - 1 : 1), 1);
     by_channel[0] = -1;  // channels are before the sizes of an image; of a matrix they are last
-    Node& shaped = graph_.call_function("aten::view", {scale, rules::list_of(by_channel)});
+    Node& shaped = graph_.call_function("aten::view", {scale, list_of(by_channel)});
     Node* value = &graph_.call_function("aten::div.Tensor", {layer, shaped});
     if (!made.bias.empty()) {
       Node& bias = graph_.get_attr(made.bias);
-      Node& flat = graph_.call_function("aten::view", {bias, rules::list_of(by_channel)});
+      Node& flat = graph_.call_function("aten::view", {bias, list_of(by_channel)});
       value = &graph_.call_function("aten::add.Tensor", {value, flat});
     }
     Node& normed = graph_.call_module(made.norm, {value}, {}, layer.name() + "_bn");

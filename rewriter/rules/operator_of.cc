@@ -4,7 +4,6 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/python_target.h>
 
 namespace fx::rules {
 
@@ -13,11 +12,6 @@ std::string path_of(const Node& node) { return node.target().str(); }
 Symbol operator_of(const Node& node) {
   const Call call = call_of(node);
   return call ? operator_name(call.schema()) : Symbol();
-}
-
-std::vector<Symbol> possible_packets(const Node& call) {
-  if (const Symbol one = operator_of(call); !one.empty()) return {Symbol(packet_of(one.view()))};
-  return internal::python_target(call.op(), call.target()).packets;
 }
 
 std::string_view last_name(const Node& call) {

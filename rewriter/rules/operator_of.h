@@ -4,7 +4,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <fxgraph/ir/node.h>
 
@@ -15,8 +14,6 @@ std::string path_of(const Node& node);
 /// The overload that the node calls, however that is spelled, by its operator_name: `aten::add.Tensor` for `x + y`;
 /// empty when there is none. Rules ask for this, never for the target as it is written.
 Symbol operator_of(const Node& node);
-/// The operators that a call may be of, as packets: that of operator_of(), or those that it could stand for.
-std::vector<Symbol> possible_packets(const Node& call);
 /// The last part of what a call names: `linear` of `torch.nn.functional.linear`, `aten::linear` and `x.linear(…)`.
 std::string_view last_name(const Node& call);
 

@@ -60,6 +60,7 @@ class PackedChecks {
         graph_(module.graph()),
         rewriter_(module.graph()),
         write_(rewriter_.assertions()),
+        of_types_(asserted_inputs(graph_, InputProperty::dtype)),
         conditions_(graph_),
         behind_(graph_) {
     for (Node& node : module.graph().nodes()) {
@@ -221,7 +222,7 @@ class PackedChecks {
     const Node* weight = named ? named->node_or_null() : nullptr;
     while (weight && (weight->is(Op::call_function) || weight->is(Op::call_method)))  // how it is laid out
       weight = weight->args().empty() ? nullptr : weight->arg(0).node_or_null();
-    if (!weight || !weight->is(Op::get_attr) || is_asserted(input, InputProperty::dtype)) return;
+    if (!weight || !weight->is(Op::get_attr) || !of_types_.insert(input.name()).second) return;
     const at::ScalarType type = module_.attribute(path_of(*weight)).scalar_type();
     const auto at = rewriter_.inserting_before(behind(input));
     assert_that(call, SizeRelation::equal, rewriter_.call_function(kTypeQuestion, {input}),
@@ -277,6 +278,7 @@ class PackedChecks {
   const Graph& graph_;
   Rewriter rewriter_;
   const AssertionWriter write_;
+  std::set<std::string> of_types_;  // inputs, and other values, whose types are asserted
   std::vector<Node*> calls_;
   std::unordered_map<Node*, Rank> ranks_;     // looked up, and read for names alone
   std::unordered_set<const Node*> are_rows_;  // of at most so many dimensions as a linear layer takes

@@ -43,12 +43,14 @@ InputProperty property_of(FactKind kind) {
 
 }  // namespace
 
-bool is_asserted(const Node& input, InputProperty property) {
-  return std::ranges::any_of(Contract(input.graph()).conditions(), [&](const Condition& condition) {
-    return std::ranges::any_of(condition.measures, [&](const Measure& measure) {
-      return measure.input == input.name() && measure.part.empty() && measure.property == property;
-    });
-  });
+std::set<std::string> asserted_inputs(const Graph& graph, InputProperty property) {
+  std::set<std::string> names;
+  for (const Condition& condition : Contract(graph).conditions()) {
+    for (const Measure& measure : condition.measures) {
+      if (measure.part.empty() && measure.property == property) names.insert(measure.input);
+    }
+  }
+  return names;
 }
 
 ProgramFacts::ProgramFacts(GraphModule& module, const std::vector<TensorInfo>& inputs, bool keeps_sizes)
@@ -63,11 +65,8 @@ void ProgramFacts::find() {
   forget_branches(module_.graph(), example_);
   forget_changing_forms();
   is_marked_ = false;
-  NodeMap<Node*> copies;
-  before_ = std::make_shared<GraphModule>(module_, module_.graph().clone(&copies));
-  was_ = NodeMap<const Node*>(module_.graph(), nullptr);
+  before_.reset();
   typed_ = NodeMap<bool>(module_.graph(), false);
-  for (const Node& node : module_.graph().nodes()) was_[node] = copies[node];
   other_types_.reset();
   other_ranks_.reset();
 }
@@ -158,15 +157,19 @@ void ProgramFacts::stands_for(const Node& made, const Node& old) {
   };
   copy(example_);
   if (is_marked_) copy(known_);
-  was_[made] = std::as_const(was_)[old];
+  if (before_) was_[made] = std::as_const(was_)[old];
 }
 
 bool ProgramFacts::is_held(FactKind kind, std::size_t input) const {
   return required_.contains({kind, input}) || asserted_.contains({kind, input});
 }
 
-SymbolicShapes ProgramFacts::worked_out_for(const std::vector<TensorInfo>& inputs) const {
-  return {before_->graph(), of_any_size(inputs), shape_sources(*before_)};
+void ProgramFacts::prepare() {
+  if (before_ || !known()) return;
+  NodeMap<Node*> copies;
+  before_ = std::make_shared<GraphModule>(module_, module_.graph().clone(&copies));
+  was_ = NodeMap<const Node*>(module_.graph(), nullptr);
+  for (const Node& node : module_.graph().nodes()) was_[node] = copies[node];
 }
 
 /// One input at a time, and then all that are alike together.
@@ -174,15 +177,19 @@ const std::vector<ProgramFacts::Form>& ProgramFacts::other_forms(FactKind kind) 
   auto& forms = kind == FactKind::dtype ? other_types_ : other_ranks_;
   if (forms) return *forms;
   forms.emplace();
+  const Graph& graph = before_->graph();
+  ShapeSources sources = shape_sources(*before_);
+  sources.may_stop = true;
   // Otherwise rows cannot tell what else the program takes.
-  const bool tells = worked_out_for(inputs_).refused().empty();
+  sources.may_stop = SymbolicShapes(graph, of_any_size(inputs_), sources).refused().empty();
   const auto add = [&](const std::vector<TensorInfo>& form, std::vector<std::size_t> others) {
-    SymbolicShapes shapes = worked_out_for(form);
-    if (!tells || shapes.refused().empty()) forms->push_back({std::move(others), std::move(shapes)});
+    SymbolicShapes shapes(graph, of_any_size(form), sources);
+    if (!sources.may_stop || shapes.refused().empty()) forms->push_back({std::move(others), std::move(shapes)});
   };
-  const std::vector<Node*> placeholders = before_->graph().placeholders();
+  const std::vector<Node*> placeholders = graph.placeholders();
+  const std::set<std::string> asserted = asserted_inputs(graph, property_of(kind));
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (is_held(kind, i) || is_asserted(*placeholders[i], property_of(kind))) continue;
+    if (is_held(kind, i) || asserted.contains(placeholders[i]->name())) continue;
     for (const TensorInfo& other : others_of(kind, inputs_[i])) {
       std::vector<TensorInfo> form = inputs_;
       form[i] = other;
@@ -238,6 +245,7 @@ bool ProgramFacts::holds(const Fact& fact, const Form& form) {
 
 std::string ProgramFacts::require(std::string_view rule, std::span<const Fact> facts) {
   if (!known()) return {};
+  prepare();
   std::set<Held> needed;
   for (const Fact& fact : facts) {
     for (const FactKind kind : {FactKind::dtype, FactKind::rank}) {
@@ -299,11 +307,15 @@ void ProgramFacts::assert_required() {
 
 std::vector<HeldInput> ProgramFacts::held() const {
   std::vector<HeldInput> all;
+  if (asserted_.empty()) return all;
   const std::vector<Node*> placeholders = module_.graph().placeholders();
-  for (const auto& [held, rule] : asserted_) {
-    const Node& input = *placeholders[held.second];
-    if (is_asserted(input, property_of(held.first)))
-      all.push_back({input.name(), form_of(held.first, inputs_[held.second]), rule});
+  for (const FactKind kind : {FactKind::dtype, FactKind::rank}) {
+    const std::set<std::string> still = asserted_inputs(module_.graph(), property_of(kind));
+    for (const auto& [held, rule] : asserted_) {
+      const std::string input = placeholders[held.second]->name();
+      if (held.first == kind && still.contains(input))
+        all.push_back({input, form_of(kind, inputs_[held.second]), rule});
+    }
   }
   return all;
 }

@@ -5,9 +5,9 @@
 //   facts.assert_required();
 //
 // Sizes that differ from call to call are hidden, so what is read of sizes holds wherever types and ranks do. A rule
-// that went by a type or a rank is answered for like this: the program as it was before the rule is worked out for
-// inputs of other types and ranks. Where it refuses them, or the value is as it was read, the fact is proven. Where
-// not, the inputs are held to the example's form, which is asserted.
+// that went by a type or a rank is answered for like this: the program as the first rule that asks finds it is worked
+// out for inputs of other types and ranks. Where it refuses them, or the value is as it was read, the fact is proven.
+// Where not, the inputs are held to the example's form, which is asserted.
 //
 // Cost: a propagation of shapes the first time, afterwards of what has changed; for a fact that needs it one pass of
 // SymbolicShapes for each other form of each input. Thread-safety: none.
@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,8 @@ namespace fx::rules {
 /// The operators that ask for what is asserted of an input.
 inline constexpr const char *kRankQuestion = "aten::dim", *kTypeQuestion = "prim::dtype";
 
-/// True when the program asserts something of that property of the input.
-bool is_asserted(const Node& input, InputProperty property);
+/// The inputs of which a program asserts something of that property, by name.
+std::set<std::string> asserted_inputs(const Graph& graph, InputProperty property);
 
 /// See the top of this file.
 class ProgramFacts : public ValueFacts {
@@ -42,7 +43,7 @@ class ProgramFacts : public ValueFacts {
   /// to a form is refused.
   ProgramFacts(GraphModule& module, const std::vector<TensorInfo>& inputs, bool keeps_sizes = false);
 
-  /// Works out what is new since the last time. What is required from now on is of the program as it is now.
+  /// Works out what is new since the last time.
   void find();
   /// Where the program computes across the samples of a batch, if it does: of inputs of any sizes, or else of any
   /// number of samples of the example's. `shapes` become those of the sizes asked last.
@@ -56,6 +57,7 @@ class ProgramFacts : public ValueFacts {
   std::size_t worked_out() const { return worked_out_; }
 
   DriverOptions driver_by_example() override { return ValueFacts::driver(example_, by_example_); }
+  void prepare() override;
   std::string require(std::string_view rule, std::span<const Fact> facts) override;
   void stands_for(const Node& made, const Node& old) override;
   void set_type(const Node& value, DType type) override;
@@ -73,6 +75,7 @@ class ProgramFacts : public ValueFacts {
   /// Answers like ProgramFacts, and refuses sizes of the example that differ from call to call.
   struct ByExample : FactGuard {
     explicit ByExample(ProgramFacts& all) : facts(all) {}
+    void prepare() override { facts.prepare(); }
     std::string require(std::string_view rule, std::span<const Fact> asked) override;
     void stands_for(const Node& made, const Node& old) override { facts.stands_for(made, old); }
     ProgramFacts& facts;
@@ -88,7 +91,6 @@ class ProgramFacts : public ValueFacts {
   void run();
   void forget_changing_forms();
   const std::vector<Form>& other_forms(FactKind kind);
-  SymbolicShapes worked_out_for(const std::vector<TensorInfo>& inputs) const;
   bool holds(const Fact& fact, const Form& form);
   const TensorType* in_form(const Node& value, const Form& form) const;
   bool is_held(FactKind kind, std::size_t input) const;
@@ -106,7 +108,7 @@ class ProgramFacts : public ValueFacts {
   Shapes known_;           // in every call
   bool is_marked_ = true;  // known_ is of example_
 
-  std::shared_ptr<GraphModule> before_;                         // the program when find() was called
+  std::shared_ptr<GraphModule> before_;                         // the program before the first rule that asked
   NodeMap<const Node*> was_;                                    // in that program
   NodeMap<bool> typed_;                                         // by a rule
   std::optional<std::vector<Form>> other_types_, other_ranks_;  // that it takes

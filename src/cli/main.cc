@@ -23,7 +23,7 @@ bool needs_torch(int argc, char** argv) {
     if (std::ranges::any_of(kTorchOptions, [&](std::string_view option) { return word.starts_with(option); }))
       return true;
     if (i > 1 && word == "-" && std::string_view(argv[1]) == "lint") return true;  // can be read once
-    if (!word.starts_with("-") && fx::cli::is_archive(std::string(word))) return true;
+    if (!word.starts_with("-") && fx::is_archive(std::string(word))) return true;
   }
   return false;
 }

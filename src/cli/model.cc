@@ -18,7 +18,7 @@ class TextModel : public Model {
   double difference(Model&, const InputOptions&, int) override { needs_torch("verifying"); }
 
   void save(const std::string& path, const InputOptions&) override {
-    if (form_of(path, Form::text) != Form::text) {
+    if (form_of(path, ProgramForm::text) != ProgramForm::text) {
       throw Error(ErrorKind::unsupported,
                   "cannot write " + path + ": FX text has no weights to save; end the name in .fx");
     }

@@ -18,13 +18,6 @@ namespace fx::cli {
 
 namespace {
 
-constexpr std::pair<std::string_view, Form> kEndings[] = {
-    {".pt", Form::torchscript}, {".pth", Form::torchscript},
-    {".ts", Form::torchscript}, {".torchscript", Form::torchscript},
-    {".pt2", Form::exported},   {".fx", Form::text},
-    {".txt", Form::text},
-};
-
 /// What cannot be made is refused by the words of whoever asks for it, not by those of an allocator.
 void require_memory(const std::string& shape, const TensorInfo& info) {
   double bytes = static_cast<double>(element_size(info.dtype));
@@ -51,30 +44,14 @@ void refuse(const std::vector<CallProblem>& problems, const std::vector<std::str
   }
 }
 
-bool is_archive(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (path == "-" || (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)))
-    return false;  // a look into a pipe would take the text away
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, 4> magic{};
-  if (file && file.read(magic.data(), magic.size()) && std::memcmp(magic.data(), "PK\3\4", 4) == 0) return true;
-  return form_of(path, Form::text) != Form::text;
-}
-
-Form form_of(const std::string& path, Form otherwise) {
-  if (path.empty() || path == "-") return Form::text;
-  for (const auto& [ending, form] : kEndings) {
-    if (path.ends_with(ending)) return form;
-  }
-  return otherwise;
+ProgramForm form_of(const std::string& path, ProgramForm otherwise) {
+  return path.empty() || path == "-" ? ProgramForm::text : form_by_ending(path).value_or(otherwise);
 }
 
 void require_form(const std::string& path) {
-  const bool is_said = form_of(path, Form::text) == form_of(path, Form::torchscript);
-  if (!is_said)
+  if (!path.empty() && path != "-" && !form_by_ending(path))
     throw Error(ErrorKind::invalid_argument,
-                path + ": its ending names no form that a program is written in: .pt, .pt2 or .fx");
+                path + ": its ending names no form that a program is written in: " + usual_endings());
 }
 
 std::vector<TensorInfo> parse_inputs(const std::vector<std::string>& shapes) {

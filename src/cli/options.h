@@ -11,6 +11,7 @@
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/ops/call_check.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/text/program_form.h>
 
 namespace fx::cli {
 
@@ -36,16 +37,9 @@ std::string complaint(const CallProblem& problem, const std::vector<std::string>
 /// Throws UnknownName for the first problem. Namespaces in `allowed` (`mylib::`) are taken at their author's word.
 void refuse(const std::vector<CallProblem>& problems, const std::vector<std::string>& allowed);
 
-/// What a program is written as.
-enum class Form : std::uint8_t { text, torchscript, exported };
-
-/// True when `path` names an archive with weights, TorchScript's or torch.export's, rather than FX text: by its content
-/// if it exists, else by its ending.
-bool is_archive(const std::string& path);
-
 /// What a program saved as `path` becomes: by the ending of the name; `otherwise` when that does not say. Text for
 /// standard output.
-Form form_of(const std::string& path, Form otherwise);
+ProgramForm form_of(const std::string& path, ProgramForm otherwise);
 
 /// Throws Error(invalid_argument) when its ending names none, and it is not `-`.
 void require_form(const std::string& path);

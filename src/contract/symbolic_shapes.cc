@@ -61,6 +61,8 @@ class SymbolicShapes::Pass {
       }
       if (sources_.refine) value = sources_.refine(node, std::move(value));
       values_[node] = std::move(value);
+      // What a called module refuses may be taken back.
+      if (sources_.may_stop && !caller_ && !shapes_.refused_.empty()) return {};
     }
     return {};
   }

@@ -66,7 +66,8 @@ struct ShapeSources {
   std::function<AbstractValue(const Node& node, AbstractValue said)> refine{};
   /// Asked for what rows do not decide; several results are a list.
   std::function<AbstractValue(const UndecidedCall& call)> other{};
-  SizeRanges ranges{};  ///< of symbols of the inputs; of others from 0 on
+  SizeRanges ranges{};    ///< of symbols of the inputs; of others from 0 on
+  bool may_stop = false;  ///< once refused() is known: nothing is known then of what follows
 };
 
 /// See the top of this file.

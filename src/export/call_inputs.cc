@@ -27,6 +27,14 @@ bool is_of(const SymbolicSize& size, const std::set<std::string>& symbols) {
   return found;
 }
 
+/// Of a tensor its strides, too.
+template <typename Value, typename Visit>
+void for_each_size(Value& value, Visit&& visit) {
+  if (value.number) visit(*value.number);
+  if (!value.tensor) return;
+  for (auto* all : {&value.tensor->sizes, &value.tensor->strides}) std::ranges::for_each(*all, visit);
+}
+
 }  // namespace
 
 std::string identifier_of(const std::string& path) {
@@ -77,9 +85,7 @@ void CallInputs::add_input(Node& placeholder, const c10::IValue* example) {
                         : TreeSpec::leaf(),
               leaves_.size(), keyword && *keyword};
   if (!placeholder.args().empty() && !example) {
-    Leaf leaf{&placeholder, placeholder.name()};
-    leaf.literal = placeholder.arg(0);
-    leaves_.push_back(std::move(leaf));
+    leaves_.push_back({{.literal = placeholder.arg(0)}, &placeholder, placeholder.name()});
   } else {
     add_leaves(&placeholder, input.spec, example, placeholder.name());
   }
@@ -100,9 +106,9 @@ void CallInputs::add_leaves(Node* node, const TreeSpec& spec, const c10::IValue*
 }
 
 void CallInputs::add_leaf(Node* node, const c10::IValue* example, const std::string& name) {
-  Leaf leaf{node, name};
+  Leaf leaf{{}, node, name};
   const std::size_t index = leaves_.size() - first_leaf_;
-  const LeafNote* noted = note_ && index < note_->leaves.size() ? &note_->leaves[index] : nullptr;
+  const CallValue* noted = note_ && index < note_->leaves.size() ? &note_->leaves[index] : nullptr;
   if (noted && (noted->tensor || noted->number || noted->literal)) {
     add_noted(leaf, *noted, example);
   } else if (example && example->isInt() && example->toInt() > 1 && may_fix()) {
@@ -114,29 +120,27 @@ void CallInputs::add_leaf(Node* node, const c10::IValue* example, const std::str
                   "the input '" + name + "' is a " + example->tagKind() + ", not a tensor or number");
     leaf.literal = *literal;
   } else if (example) {
-    leaf.meta = meta_of_tensor(example->toTensor());
+    leaf.tensor = meta_of_tensor(example->toTensor());
     if (has_numbers(example->toTensor())) leaf.example = example->toTensor().detach();
   } else {
     throw Error(
         ErrorKind::invalid_argument,
         "the shape of the input '" + name + "' is not known: give an example (SaveExportedOptions::inputs, --input)");
   }
-  leaf.meta.requires_grad = false;
-  leaf.meta.storage_offset = 0;
+  if (leaf.tensor) {
+    leaf.tensor->requires_grad = false;
+    leaf.tensor->storage_offset = 0;
+  }
   leaves_.push_back(std::move(leaf));
 }
 
 // What the archive says; the example gives numbers alone.
-void CallInputs::add_noted(Leaf& leaf, const LeafNote& note, const c10::IValue* example) {
+void CallInputs::add_noted(Leaf& leaf, const CallValue& note, const c10::IValue* example) {
   leaf.noted = true;
-  leaf.literal = note.literal;
-  if (note.tensor) leaf.meta = *note.tensor;
-  leaf.number = note.number;
+  static_cast<CallValue&>(leaf) = note;
   if (example && example->isTensor() && has_numbers(example->toTensor())) leaf.example = example->toTensor().detach();
   if (options_.sizes != ExportedSizes::fixed) return;
-  for (auto* all : {&leaf.meta.sizes, &leaf.meta.strides}) {
-    for (SymbolicSize& size : *all) size.expr = SizeExpr::integer(size.example);
-  }
+  for_each_size(leaf, [](SymbolicSize& size) { size.expr = SizeExpr::integer(size.example); });
   if (leaf.number) leaf.literal = Argument(leaf.number->example);
 }
 
@@ -145,12 +149,12 @@ void CallInputs::add_noted(Leaf& leaf, const LeafNote& note, const c10::IValue* 
 void CallInputs::make_dynamic(const DynamicSize& size) {
   std::size_t index = 0;
   for (Leaf& leaf : leaves_) {
-    if (leaf.literal || leaf.number || index++ != size.input) continue;
-    const auto rank = static_cast<std::int64_t>(leaf.meta.sizes.size());
+    if (!leaf.tensor || index++ != size.input) continue;
+    const auto rank = std::ssize(leaf.tensor->sizes);
     if (size.dimension < 0 || size.dimension >= rank) break;
     const std::string symbol = "s" + std::to_string(size.input) + "_" + std::to_string(size.dimension);
-    leaf.meta.sizes[static_cast<std::size_t>(size.dimension)].expr = SizeExpr::symbol(symbol);
-    set_strides(leaf.meta);
+    leaf.tensor->sizes[static_cast<std::size_t>(size.dimension)].expr = SizeExpr::symbol(symbol);
+    set_strides(*leaf.tensor);
     ranges_[symbol] = size.range;
     say_least({"size", static_cast<std::size_t>(&leaf - leaves_.data()), size.dimension}, size.range);
     return;
@@ -166,7 +170,7 @@ void CallInputs::say_least(const AskedSize& size, const SizeRange& range, std::i
 }
 
 SymbolicSize& CallInputs::size_of(Leaf& leaf, std::size_t dim) {
-  return leaf.number ? *leaf.number : leaf.meta.sizes[dim];
+  return leaf.number ? *leaf.number : leaf.tensor->sizes[dim];
 }
 
 // What the program asks of sizes says which are free.
@@ -176,10 +180,10 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
   for (Leaf& leaf : leaves_) {
     if (leaf.literal || leaf.noted) continue;
     tensors.push_back(&leaf);
-    leaf.given = leaf.meta;
+    leaf.given = leaf.tensor.value_or(TensorMeta());
     if (leaf.number) leaf.given->sizes = {*leaf.number};  // it is the size of one, as if it were asked for it
     TensorInfo& info = examples.emplace_back();
-    info.dtype = leaf.meta.dtype;
+    info.dtype = leaf.given->dtype;
     for (const SymbolicSize& size : leaf.given->sizes) info.sizes.push_back(size.example);
   }
   const auto number_of = [&](const Leaf* leaf) { return std::to_string(leaf - leaves_.data()); };
@@ -193,7 +197,7 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
         size_of(*tensors[i], dim).expr = inputs[i].sizes[dim];
         if (inputs[i].sizes[dim].is_symbol()) at[name(i, dim)] = examples[i].sizes[dim];
       }
-      set_strides(tensors[i]->meta);
+      if (tensors[i]->tensor) set_strides(*tensors[i]->tensor);
     }
     ShapeSources sources = shape_sources(module);
     sources.ranges = ranges;
@@ -262,7 +266,7 @@ void CallInputs::keep_what_runs(GraphModule& module, const Graph& graph) {
 
 // A number that does not vary is the one that it is.
 void CallInputs::settle_leaf(Leaf& leaf) {
-  if (!leaf.number) return lay_out(leaf.meta, leaf.given);
+  if (leaf.tensor) return lay_out(*leaf.tensor, leaf.given);
   if (leaf.number->expr.is_integer()) leaf.literal = Argument(leaf.given->sizes[0].example);
   if (leaf.literal) leaf.number.reset();
 }
@@ -271,14 +275,13 @@ void CallInputs::fix(const std::set<std::string>& symbols) {
   for (Leaf& leaf : leaves_) {
     if (leaf.number && !leaf.noted && is_of(*leaf.number, symbols))
       leaf.number->expr = SizeExpr::integer(leaf.given->sizes[0].example);
-    for (auto* all : {&leaf.meta.sizes, &leaf.meta.strides}) {
-      for (std::size_t dim = 0; dim < all->size(); ++dim) {
-        SymbolicSize& size = (*all)[dim];
-        if (!is_of(size, symbols)) continue;
-        if (all == &leaf.meta.sizes && leaf.given) size.example = leaf.given->sizes[dim].example;
-        size.expr = SizeExpr::integer(size.example);
-      }
+    for (std::size_t dim = 0; leaf.tensor && leaf.given && dim < leaf.given->sizes.size(); ++dim) {
+      SymbolicSize& size = leaf.tensor->sizes[dim];
+      if (is_of(size, symbols)) size.example = leaf.given->sizes[dim].example;
     }
+    for_each_size(leaf, [&](SymbolicSize& size) {
+      if (is_of(size, symbols) && (leaf.tensor || !leaf.noted)) size.expr = SizeExpr::integer(size.example);
+    });
     if (!leaf.literal && !leaf.noted) settle_leaf(leaf);
   }
   for (const std::string& symbol : symbols) {
@@ -293,16 +296,17 @@ AbstractValue CallInputs::input_at(const Node& node) const {
   const auto leaf = std::ranges::find(leaves_, &node, &Leaf::node);
   if (leaf == leaves_.end() || leaf->literal) return {};
   if (leaf->number) return leaf->number->expr;
-  TensorType type{leaf->meta.dtype, {}, std::vector<SizeExpr>()};
-  for (const SymbolicSize& size : leaf->meta.sizes) type.sizes.push_back(size.expr.simplified());
-  for (const SymbolicSize& stride : leaf->meta.strides) type.strides->push_back(stride.expr.simplified());
+  TensorType type{leaf->tensor->dtype, {}, std::vector<SizeExpr>()};
+  for (const SymbolicSize& size : leaf->tensor->sizes) type.sizes.push_back(size.expr.simplified());
+  for (const SymbolicSize& stride : leaf->tensor->strides) type.strides->push_back(stride.expr.simplified());
   return type;
 }
 
 bool CallInputs::notes(const std::set<std::string>& symbols) const {
   return std::ranges::any_of(leaves_, [&](const Leaf& leaf) {
-    const auto is_one = [&](const SymbolicSize& size) { return is_of(size, symbols); };
-    return leaf.noted && ((leaf.number && is_one(*leaf.number)) || std::ranges::any_of(leaf.meta.sizes, is_one));
+    bool is_noted = false;
+    for_each_size(leaf, [&](const SymbolicSize& size) { is_noted = is_noted || is_of(size, symbols); });
+    return leaf.noted && is_noted;
   });
 }
 
@@ -310,10 +314,7 @@ bool CallInputs::notes(const std::set<std::string>& symbols) const {
 void CallInputs::add_symbols() {
   constexpr std::int64_t kFarthest = 65536;
   const auto each_size = [&](const auto& visit) {
-    for (const Leaf& leaf : leaves_) {
-      for (const SymbolicSize& size : leaf.meta.sizes) visit(size);
-      if (leaf.number) visit(*leaf.number);
-    }
+    for (const Leaf& leaf : leaves_) for_each_size(leaf, visit);
   };
   each_size([&](const SymbolicSize& size) {
     if (size.expr.is_symbol()) symbols_.emplace(size.expr.name(), size.example);
@@ -338,10 +339,10 @@ c10::IValue CallInputs::make_leaf(const Leaf& leaf, const Symbols& symbols) cons
   if (leaf.literal) return to_ivalue(*leaf.literal);
   if (leaf.number) return valued(*leaf.number, symbols);
   std::vector<std::int64_t> sizes, strides;
-  for (const SymbolicSize& size : leaf.meta.sizes) sizes.push_back(valued(size, symbols));
-  for (const SymbolicSize& stride : leaf.meta.strides) strides.push_back(valued(stride, symbols));
-  const auto type = at::TensorOptions().dtype(to_scalar_type(leaf.meta.dtype));
-  return made_like(leaf.example, sizes, strides, type.device(to_torch_device(leaf.meta.device)));
+  for (const SymbolicSize& size : leaf.tensor->sizes) sizes.push_back(valued(size, symbols));
+  for (const SymbolicSize& stride : leaf.tensor->strides) strides.push_back(valued(stride, symbols));
+  const auto type = at::TensorOptions().dtype(to_scalar_type(leaf.tensor->dtype));
+  return made_like(leaf.example, sizes, strides, type.device(to_torch_device(leaf.tensor->device)));
 }
 
 std::vector<c10::IValue> CallInputs::make(const Symbols& symbols) const {

@@ -20,16 +20,13 @@ namespace fx::pt2 {
 
 class CallInputs {
  public:
-  /// A value that the caller gives: a tensor, or the one value that the program holds for.
-  struct Leaf {
+  /// A value that the caller gives.
+  struct Leaf : CallValue {
     Node* node = nullptr;  ///< the placeholder, or the getitem that takes it out of one; null when nothing reads it
     std::string name;
-    TensorMeta meta{};
-    std::optional<TensorMeta> given{};     ///< the example, where sizes in `meta` are found: see free_sizes()
-    at::Tensor example{};                  ///< with its numbers, where they are known
-    std::optional<SymbolicSize> number{};  ///< an int that may vary
-    std::optional<Argument> literal{};
-    bool noted = false;  ///< the archive that the program came from says what it is
+    std::optional<TensorMeta> given{};  ///< the example, where sizes are found: see free_sizes()
+    at::Tensor example{};               ///< with its numbers, where they are known
+    bool noted = false;                 ///< the archive that the program came from says what it is
   };
   /// An argument of the call.
   struct Input {
@@ -67,7 +64,7 @@ class CallInputs {
   void add_input(Node& placeholder, const c10::IValue* example);
   void add_leaves(Node* node, const TreeSpec& spec, const c10::IValue* example, const std::string& name);
   void add_leaf(Node* node, const c10::IValue* example, const std::string& name);
-  void add_noted(Leaf& leaf, const LeafNote& note, const c10::IValue* example);
+  void add_noted(Leaf& leaf, const CallValue& note, const c10::IValue* example);
   void make_dynamic(const DynamicSize& size);
   void say_least(const AskedSize& size, const SizeRange& range, std::int64_t step = 1);
   static SymbolicSize& size_of(Leaf& leaf, std::size_t dim);

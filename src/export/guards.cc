@@ -10,7 +10,6 @@
 #include <fxgraph/contract/assertions.h>
 #include <fxgraph/contract/contract.h>
 #include <fxgraph/effects/effects_of.h>
-#include <fxgraph/export/input_notes.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/symbolic/size_text.h>
 
@@ -105,11 +104,10 @@ class GuardsBuilder {
         Node& whole = *values_.at(&input.node->arg(0).node());
         take(input, graph_.call_function("operator.getitem", {whole, input.node->arg(1)}));
       }
-      const bool is_size = input.kind == CheckedInput::Kind::tensor || input.kind == CheckedInput::Kind::number;
       for (const StatedGuard& each : reasons) {
-        if (input.leaf != CheckedInput::kNone && rank_asked(each.guard) == input.leaf) state(each);
+        if (input.value && rank_asked(each.guard) == input.leaf) state(each);
       }
-      if (check_sizes || !is_size) add(input, *values_.at(input.node));
+      if (check_sizes || !input.value || input.value->literal) add(input);
     }
     for (const StatedGuard& each : reasons) {
       if (!rank_asked(each.guard)) state(each);
@@ -124,26 +122,25 @@ class GuardsBuilder {
   }
 
  private:
-  /// A size in the program and the expression that it must be equal to.
+  /// What is asked of an input, and what it must be in the archive's symbols.
   struct Size {
-    Node* node;
+    SizeExpr asked;
     SizeExpr expr;
     std::string what;
   };
 
   void take(const CheckedInput& input, Node& value) {
     values_[input.node] = &value;
-    const std::string type = input.kind == CheckedInput::Kind::number ? "int" : input.type;
-    if (input.kind == CheckedInput::Kind::container && value.is(Op::placeholder))
-      value.meta().set(kTreeNote, input.spec);
+    const std::string type = input.value && input.value->number ? "int" : input.type;
+    if (input.spec && value.is(Op::placeholder)) value.meta().set(kTreeNote, *input.spec);
     if (!type.empty()) value.meta().set(meta_key::kType, type);
   }
 
-  static bool has(const CheckedInput& input, const AskedSize& asked) {
-    if (input.kind == CheckedInput::Kind::literal) return asked.kind == "value" && input.literal.is_int();
-    if (input.kind != CheckedInput::Kind::tensor) return asked.kind == "value";
+  static bool has(const CallValue& value, const AskedSize& asked) {
+    if (value.literal) return asked.kind == "value" && value.literal->is_int();
+    if (!value.tensor) return asked.kind == "value";
     const bool is_of_all = std::ranges::find(kOfAll, asked.kind) != std::end(kOfAll);
-    return is_of_all || (asked.kind != "value" && asked.number < std::ssize(input.tensor.sizes));
+    return is_of_all || (asked.kind != "value" && asked.number < std::ssize(value.tensor->sizes));
   }
 
   /// The value whose number of dimensions is all that a guard asks for.
@@ -154,51 +151,61 @@ class GuardsBuilder {
     return asked.kind == "dim" ? std::optional(asked.leaf) : std::nullopt;
   }
 
-  // What cannot be asked of the inputs is left out.
-  void state(const StatedGuard& stated) {
-    bool can_be_asked = true;
-    std::map<std::string, Argument> numbers;
-    stated.guard.for_each_symbol([&](const std::string& symbol) {
-      const AskedSize asked = AskedSize::of(symbol);
-      const auto input = std::ranges::find(inputs_, asked.leaf, &CheckedInput::leaf);
-      const bool is_known = input != inputs_.end() && has(*input, asked);
-      can_be_asked = can_be_asked && is_known;
-      if (!is_known || numbers.contains(symbol)) return;
-      Node& value = *values_.at(input->node);
-      numbers[symbol] = asked.kind == "value"    ? Argument(value)
-                        : asked.kind == "size"   ? graph_.call_function("aten::size.int", {value, asked.number})
-                        : asked.kind == "stride" ? graph_.call_function("aten::stride.int", {value, asked.number})
-                        : asked.kind == "dim"    ? graph_.call_function("aten::dim", {value})
-                                                 : graph_.call_function("aten::numel", {value});
-    });
-    if (!can_be_asked) return;
-    write_.add(
-        condition_of(stated.guard), [&](const std::string& symbol) { return numbers.at(symbol); }, stated.message);
+  bool can_be_asked(const std::string& symbol) const {
+    const AskedSize asked = AskedSize::of(symbol);
+    const auto input = std::ranges::find(inputs_, asked.leaf, &CheckedInput::leaf);
+    return input != inputs_.end() && has(*input->value, asked);
   }
 
-  void add(const CheckedInput& input, Node& value) {
-    const std::string name = "the input '" + input.node->name() + "'";
-    switch (input.kind) {
-      case CheckedInput::Kind::literal:
-        // The graph holds for this value only: what it computes of others was decided when the program was exported.
-        return write_.add(SizeRelation::equal, value, input.literal,
-                          path_of(*input.node) + " must be " + to_string(input.literal) +
-                              ", for which alone the program was exported");
-      case CheckedInput::Kind::container: {
-        const auto length = static_cast<std::int64_t>(input.spec.children.size());
-        return write_.add(
-            SizeRelation::equal, graph_.call_function("builtins.len", {value}), length,
-            path_of(*input.node) + " must have " + std::to_string(length) + (length == 1 ? " element" : " elements"));
-      }
-      case CheckedInput::Kind::number: sizes_.push_back({&value, input.number, name}); return;
-      default: break;
+  // What cannot be asked of the inputs is left out.
+  void state(const StatedGuard& stated) {
+    bool all = true;
+    stated.guard.for_each_symbol([&](const std::string& symbol) { all = all && can_be_asked(symbol); });
+    if (all) state(condition_of(stated.guard), stated.message);
+  }
+
+  void state(const SizeCondition& condition, const std::string& message) {
+    condition.for_each_symbol([&](const std::string& symbol) { ask(symbol); });
+    write_.add(
+        condition, [&](const std::string& symbol) { return numbers_.at(symbol); }, message);
+  }
+
+  /// Once: the number that a symbol stands for.
+  void ask(const std::string& symbol) {
+    if (numbers_.contains(symbol)) return;
+    const AskedSize asked = AskedSize::of(symbol);
+    Node& value = *values_.at(std::ranges::find(inputs_, asked.leaf, &CheckedInput::leaf)->node);
+    numbers_[symbol] = asked.kind == "value"    ? Argument(value)
+                       : asked.kind == "size"   ? graph_.call_function("aten::size.int", {value, asked.number})
+                       : asked.kind == "stride" ? graph_.call_function("aten::stride.int", {value, asked.number})
+                       : asked.kind == "dim"    ? graph_.call_function("aten::dim", {value})
+                                                : graph_.call_function("aten::numel", {value});
+  }
+
+  void add(const CheckedInput& input) {
+    Node& value = *values_.at(input.node);
+    if (input.spec) {
+      const auto length = static_cast<std::int64_t>(input.spec->children.size());
+      return write_.add(
+          SizeRelation::equal, graph_.call_function("builtins.len", {value}), length,
+          path_of(*input.node) + " must have " + std::to_string(length) + (length == 1 ? " element" : " elements"));
     }
-    const auto rank = static_cast<std::int64_t>(input.tensor.sizes.size());
-    write_.add(SizeRelation::equal, graph_.call_function("aten::dim", {value}), rank,
-               name + " must have " + std::to_string(rank) + " dimensions");
+    // The graph holds for this value only: what it computes of others was decided when the program was exported.
+    if (const std::optional<Argument>& literal = input.value->literal)
+      return write_.add(
+          SizeRelation::equal, value, *literal,
+          path_of(*input.node) + " must be " + to_string(*literal) + ", for which alone the program was exported");
+    const std::string name = "the input '" + input.node->name() + "'";
+    if (input.value->number) {
+      sizes_.push_back({AskedSize{"value", input.leaf}.symbol(), input.value->number->expr, name});
+      return;
+    }
+    const std::vector<SymbolicSize>& sizes = input.value->tensor->sizes;
+    const auto rank = std::ssize(sizes);
+    state({SizeRelation::equal, AskedSize{"dim", input.leaf}.symbol(), rank},
+          name + " must have " + std::to_string(rank) + " dimensions");
     for (std::int64_t i = 0; i < rank; ++i) {
-      sizes_.push_back({&graph_.call_function("aten::size.int", {value, i}),
-                        input.tensor.sizes[static_cast<std::size_t>(i)].expr,
+      sizes_.push_back({AskedSize{"size", input.leaf, i}.symbol(), sizes[static_cast<std::size_t>(i)].expr,
                         "the size of " + name + " in dimension " + std::to_string(i)});
     }
   }
@@ -206,59 +213,52 @@ class GuardsBuilder {
   // Symbols that are a size themselves are known first; then those that a size is a multiple of or off by a number.
   void settle() {
     for (const Size& size : sizes_) {
-      if (size.expr.is_symbol() && !symbols_.count(size.expr.name())) learn(size.expr, *size.node, size.what);
+      if (size.expr.is_symbol()) learn(size.expr, size.asked, size.what);
     }
-    for (const Size& size : sizes_) solve(size.expr, *size.node, size.what);
+    for (const Size& size : sizes_) solve(size.expr, size.asked, size);
     for (const Size& size : sizes_) {
-      if (size.expr.is_symbol() && symbols_.at(size.expr.name()) == size.node) continue;
-      write_.add(SizeRelation::equal, *size.node, value_of(size.expr, size.what),
-                 size.what + " must be " + size.expr.str());
+      const std::optional<SizeExpr> value = in_what_is_asked(size.expr);
+      if (!value || !AssertionWriter::can_write(*value))
+        throw Error(ErrorKind::unsupported, size.what + " is " + size.expr.str() +
+                                                ", which cannot be checked; load the program with check_sizes = false");
+      if (*value != size.asked)
+        state({SizeRelation::equal, size.asked, *value}, size.what + " must be " + size.expr.str());
     }
   }
 
-  void learn(const SizeExpr& symbol, Node& value, const std::string& what) {
-    symbols_[symbol.name()] = &value;
-    const auto found = ranges_.find(symbol.name());
-    if (found == ranges_.end()) return;
-    const SizeRange& range = found->second;
+  void learn(const SizeExpr& symbol, const SizeExpr& value, const std::string& what) {
+    const auto range = ranges_.find(symbol.name());
+    if (!symbols_.emplace(symbol.name(), value).second || range == ranges_.end()) return;
+    const auto& [min, max] = range->second;
     const std::string must = what + " must be ";
     // Export takes none and one for sizes that never vary, and says "2 or more" of every other; programs run there,
     // too, and what tells them apart is a guard of its own. As in Python, a bound of two is not checked.
-    if (range.min && *range.min > 0 && *range.min != 2)
-      write_.add(SizeRelation::at_least, value, *range.min, must + "at least " + std::to_string(*range.min));
-    if (range.max) write_.add(SizeRelation::at_most, value, *range.max, must + "at most " + std::to_string(*range.max));
+    if (min && *min > 0 && *min != 2)
+      state({SizeRelation::at_least, value, *min}, must + "at least " + std::to_string(*min));
+    if (max) state({SizeRelation::at_most, value, *max}, must + "at most " + std::to_string(*max));
   }
 
-  void solve(const SizeExpr& expr, Node& value, const std::string& what) {
-    if (expr.is_symbol() && !symbols_.count(expr.name())) return learn(expr, value, what);
+  void solve(const SizeExpr& expr, const SizeExpr& value, const Size& size) {
+    if (expr.is_symbol()) return learn(expr, value, size.what);
     if (expr.kind() != SizeExpr::Kind::call || expr.operands().size() != 2) return;
     const bool first = expr.operands()[0].is_integer();
     const SizeExpr& number = expr.operands()[first ? 0 : 1];
     const SizeExpr& rest = expr.operands()[first ? 1 : 0];
-    if (!number.is_integer() || is_known(rest)) return;
-    if (expr.name() == "Add") {
-      solve(rest, graph_.call_function("aten::sub.int", {value, number.value()}), what);
-    } else if (expr.name() == "Mul" && number.value() > 0) {
-      write_.add(SizeRelation::equal, graph_.call_function("aten::remainder.int", {value, number.value()}), 0,
-                 what + " must be " + expr.str());
-      solve(rest, graph_.call_function("aten::floordiv.int", {value, number.value()}), what);
+    if (!number.is_integer() || in_what_is_asked(rest)) return;
+    if (expr.is_call("Add")) {
+      solve(rest, value - number, size);
+    } else if (expr.is_call("Mul") && number.value() > 0) {
+      state({SizeRelation::multiple, value, number}, size.what + " must be " + expr.str());
+      solve(rest, floor_div(value, number), size);
     }
   }
 
-  bool is_known(const SizeExpr& expr) const {
-    bool known = true;
-    expr.for_each_symbol([&](const std::string& name) { known &= symbols_.count(name) != 0; });
-    return known;
-  }
-
-  Argument value_of(const SizeExpr& expr, const std::string& what) {
-    try {
-      if (is_known(expr))
-        return write_.number(expr, [this](const std::string& symbol) { return Argument(symbols_.at(symbol)); });
-    } catch (const Error&) {  // no arithmetic of whole numbers
-    }
-    throw Error(ErrorKind::unsupported,
-                what + " is " + expr.str() + ", which cannot be checked; load the program with check_sizes = false");
+  /// Nothing where some symbol is not known.
+  std::optional<SizeExpr> in_what_is_asked(const SizeExpr& expr) const {
+    bool is_known = true;
+    expr.for_each_symbol([&](const std::string& name) { is_known = is_known && symbols_.contains(name); });
+    if (!is_known) return std::nullopt;
+    return expr.substituted([&](const SizeExpr& symbol) { return symbols_.at(symbol.name()); });
   }
 
   const std::vector<CheckedInput>& inputs_;
@@ -266,8 +266,9 @@ class GuardsBuilder {
   Graph graph_;
   const AssertionWriter write_{graph_};
   std::map<const Node*, Node*> values_;  // of the program's; looked up, not gone through
+  std::map<std::string, Argument> numbers_;
   std::vector<Size> sizes_;
-  std::map<std::string, Node*> symbols_;
+  std::map<std::string, SizeExpr> symbols_;  // the archive's
 };
 
 }  // namespace

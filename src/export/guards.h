@@ -18,8 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include <fxgraph/export/tensors.h>
-#include <fxgraph/export/tree_spec.h>
+#include <fxgraph/export/input_notes.h>
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/symbolic/size_facts.h>
 
@@ -55,20 +54,15 @@ std::string guard_text(const SizeExpr& guard);
 /// A condition as a guard.
 SizeExpr guard_of(const SizeCondition& condition);
 
-/// What is known of an input, or a part of one: a tensor's description, or of a number its expression; of a value that
-/// the program holds for alone, what it is; of a container, how it is packed.
+/// An input, or a part of one: a value of the call, or a container and how it is packed.
 struct CheckedInput {
-  enum class Kind : std::uint8_t { tensor, number, literal, container };
   static constexpr std::size_t kNone = SIZE_MAX;
 
-  Node* node = nullptr;  ///< in the program: a placeholder, or a getitem of what is checked before it
-  Kind kind = Kind::tensor;
-  std::size_t leaf = kNone;  ///< its place among all values of the call
-  TensorMeta tensor{};
-  SizeExpr number{};
-  Argument literal{};
-  TreeSpec spec{};
-  std::string type{};  ///< of a literal or container: its annotation, where there is one
+  Node* node = nullptr;              ///< in the program: a placeholder, or a getitem of what is checked before it
+  std::size_t leaf = kNone;          ///< of a value: its place among all of the call
+  const CallValue* value = nullptr;  ///< of a value
+  const TreeSpec* spec = nullptr;    ///< of a container
+  std::string type{};                ///< its annotation, where there is one
 };
 
 /// A guard, and what is said when it does not hold.

@@ -14,16 +14,16 @@
 
 namespace fx::pt2 {
 
-/// One value that the caller gives: one of the three.
-struct LeafNote {
+/// One value that the caller gives: one of the three; none where nothing says what it is.
+struct CallValue {
   std::optional<TensorMeta> tensor{};
-  std::optional<SymbolicSize> number{};
-  std::optional<Argument> literal{};  ///< the only one that the program holds for
+  std::optional<SymbolicSize> number{};  ///< an int that may vary
+  std::optional<Argument> literal{};     ///< the only one that the program holds for
 };
 
 /// On a placeholder: the values in it, in order, and what their symbols may be.
 struct InputNote {
-  std::vector<LeafNote> leaves;
+  std::vector<CallValue> leaves;
   std::map<std::string, SizeRange> ranges;
 };
 inline constexpr const char* kInputNote = "val";

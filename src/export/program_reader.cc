@@ -113,17 +113,28 @@ void ProgramReader::read_signature() {
       states_.push_back({name_of(spec), string_of(member(spec, "tensor_constant_name")), false, true});
     } else if (kind == "user_input") {
       const std::string name = name_in(member(spec, "arg"));
-      inputs_.push_back({.name = name});
-      if (name.empty()) inputs_.back().literal = reader_->read_argument(member(spec, "arg"));
+      name.empty() ? add_literal("", member(spec, "arg")) : add_varying(name);
     } else if (kind == "constant_input") {
-      inputs_.push_back({.name = string_of(member(spec, "name"))});
-      inputs_.back().literal = reader_->read_argument(member(spec, "value"));
+      add_literal(string_of(member(spec, "name")), member(spec, "value"));
     } else if (kind == "token") {  // an order of effects, which the order of nodes is here
       reader_->bind(name_of(spec), Argument());
     } else {
       throw Error(ErrorKind::unsupported, "takes a " + kind + " as an input, and only tensors and numbers are read");
     }
   }
+}
+
+void ProgramReader::add_literal(const std::string& name, const Json& value) {
+  inputs_.push_back({{.literal = reader_->read_argument(value)}, name});
+}
+
+void ProgramReader::add_varying(const std::string& name) {
+  Input input{{}, name};
+  if (const TensorMeta* meta = reader_->meta_named(name)) input.tensor = *meta;
+  const Json* numbers = find_member(member(module_json_, "graph"), "sym_int_values");
+  const Json* number = numbers ? find_member(*numbers, name.c_str()) : nullptr;
+  if (number) input.number = read_symbolic_size(*number);
+  inputs_.push_back(std::move(input));
 }
 
 // ── Attributes ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -133,7 +144,7 @@ void ProgramReader::add_attributes() {
     check_path(path);
     stored.is_parameter ? module_->set_parameter(path, stored.tensor) : module_->set_buffer(path, stored.tensor);
   }
-  for (const Input& state : states_) {
+  for (const State& state : states_) {
     check_path(state.attribute);
     if (weights_.count(state.attribute)) continue;
     const auto found = constants_.find(state.attribute);
@@ -143,7 +154,7 @@ void ProgramReader::add_attributes() {
 }
 
 void ProgramReader::add_states() {
-  for (const Input& state : states_) {
+  for (const State& state : states_) {
     if (reader_->uses(state.name) == 0) continue;
     Node& node = module_->graph().get_attr(Symbol(state.attribute));
     if (!state.persistent) node.meta().set(kStateNote, state.is_constant ? StateKind::constant : StateKind::not_saved);
@@ -185,7 +196,7 @@ void ProgramReader::add_input(const std::string& name, const TreeSpec& spec, std
   const InputNote note = note_of(leaf, spec.num_leaves());
   std::size_t next = 0;
   const bool is_literal =
-      std::ranges::all_of(note.leaves, [](const LeafNote& each) { return each.literal.has_value(); });
+      std::ranges::all_of(note.leaves, [](const CallValue& each) { return each.literal.has_value(); });
   Node& node = is_literal ? module_->graph().placeholder(name, spec.pack([&] { return *note.leaves[next++].literal; }))
                           : module_->graph().placeholder(name);
   node.meta().set(kInputNote, note);
@@ -203,7 +214,7 @@ std::string ProgramReader::annotation_of(const TreeSpec& spec, std::size_t& leaf
   if (spec.is_leaf()) {
     const Input& input = inputs_.at(leaf++);
     if (input.literal) return annotation_of(*input.literal);
-    return number_named(input.name) ? "int" : "Tensor";
+    return input.number ? "int" : "Tensor";
   }
   std::vector<std::string> types;
   for (const TreeSpec& child : spec.children) types.push_back(annotation_of(child, leaf));
@@ -232,8 +243,7 @@ std::string ProgramReader::annotation_of(const Argument& literal) {
 void ProgramReader::take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf) {
   if (spec.is_leaf()) return add_leaf(whole, inputs_[leaf++]);
   std::size_t first = leaf;
-  checked_.push_back(
-      {.node = &whole, .kind = CheckedInput::Kind::container, .spec = spec, .type = annotation_of(spec, first)});
+  checked_.push_back({.node = &whole, .spec = &spec, .type = annotation_of(spec, first)});
   for (std::size_t i = 0; i < spec.children.size(); ++i) {
     const TreeSpec& child = spec.children[i];
     const Argument key = spec.kind == TreeSpec::Kind::dict ? spec.keys[i] : Argument(i);
@@ -243,43 +253,18 @@ void ProgramReader::take_apart(Node& whole, const TreeSpec& spec, std::size_t& l
 }
 
 void ProgramReader::add_leaf(Node& node, const Input& input) {
-  CheckedInput checked{.node = &node, .leaf = static_cast<std::size_t>(&input - inputs_.data())};
-  if (input.literal) {
-    checked.kind = CheckedInput::Kind::literal;
-    checked.literal = *input.literal;
-    checked.type = annotation_of(*input.literal);
-    return checked_.push_back(std::move(checked));
-  }
-  reader_->bind(input.name, node);
-  if (const TensorMeta* meta = reader_->meta_of(node)) {
-    checked.tensor = *meta;
-  } else if (const Json* number = number_named(input.name)) {
-    checked.kind = CheckedInput::Kind::number;
-    checked.number = read_symbolic_size(*number).expr;
-  } else {
-    return;
-  }
-  checked_.push_back(std::move(checked));
-}
-
-const Json* ProgramReader::number_named(const std::string& name) const {
-  const Json* numbers = find_member(member(module_json_, "graph"), "sym_int_values");
-  return numbers ? find_member(*numbers, name.c_str()) : nullptr;
-}
-
-LeafNote ProgramReader::note_of(const Input& input) {
-  LeafNote note;
-  note.literal = input.literal;
-  if (input.literal) return note;
-  if (const TensorMeta* meta = reader_->meta_named(input.name)) note.tensor = *meta;
-  if (const Json* number = number_named(input.name)) note.number = read_symbolic_size(*number);
-  return note;
+  if (!input.literal) reader_->bind(input.name, node);
+  if (input.literal || input.tensor || input.number)
+    checked_.push_back({.node = &node,
+                        .leaf = static_cast<std::size_t>(&input - inputs_.data()),
+                        .value = &input,
+                        .type = input.literal ? annotation_of(*input.literal) : ""});
 }
 
 InputNote ProgramReader::note_of(std::size_t first_leaf, std::size_t count) {
   InputNote note{{}, ranges_};
   if (first_leaf + count > inputs_.size()) malformed("the call's structure has another number of inputs");
-  for (std::size_t i = 0; i < count; ++i) note.leaves.push_back(note_of(inputs_[first_leaf + i]));
+  for (std::size_t i = 0; i < count; ++i) note.leaves.push_back(inputs_[first_leaf + i]);
   return note;
 }
 
@@ -306,7 +291,7 @@ void ProgramReader::add_updates() {
 Argument ProgramReader::target_of_update(const Json& output, const char* name, bool is_input) {
   const std::string& target = string_of(member(output, name));
   if (is_input) return reader_->lookup(target);
-  if (std::ranges::find(states_, target, &Input::attribute) == states_.end())
+  if (std::ranges::find(states_, target, &State::attribute) == states_.end())
     malformed("the tensor '" + target + "' that the program writes is missing");
   for (Node* known : module_->graph().find_nodes(Op::get_attr, Symbol(target))) return *known;
   return module_->graph().get_attr(Symbol(target));

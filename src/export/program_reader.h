@@ -30,19 +30,24 @@ class ProgramReader {
   std::shared_ptr<GraphModule> read();
 
  private:
-  /// One entry of the signature: an attribute, or an input that the caller gives.
-  struct Input {
+  /// A tensor of the program's own.
+  struct State {
     std::string name;
-    std::string attribute{};  ///< empty: the caller gives it
+    std::string attribute;
     bool persistent = true;
-    bool is_constant = false;           ///< a tensor that is no state
-    std::optional<Argument> literal{};  ///< the only value that the program holds for
+    bool is_constant = false;  ///< a tensor that is no state
+  };
+  /// What the caller gives.
+  struct Input : CallValue {
+    std::string name;
   };
 
   void check_version();
   void read_ranges();
   void read_call();
   void read_signature();
+  void add_literal(const std::string& name, const Json& value);
+  void add_varying(const std::string& name);
   void add_attributes();
   void add_inputs();
   void add_input(const std::string& name, const TreeSpec& spec, std::size_t& leaf);
@@ -50,9 +55,7 @@ class ProgramReader {
   static std::string annotation_of(const Argument& literal);
   void take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf);
   void add_leaf(Node& node, const Input& input);
-  LeafNote note_of(const Input& input);
   InputNote note_of(std::size_t first_leaf, std::size_t count);
-  const Json* number_named(const std::string& name) const;
   void add_guards();
   std::vector<StatedGuard> read_guards();
   std::vector<StatedGuard> read_reasons();
@@ -76,7 +79,7 @@ class ProgramReader {
   TreeSpec in_spec_, out_spec_;
   std::vector<std::string> argument_names_;
   bool named_ = false;  ///< argument_names_ has one for each argument
-  std::vector<Input> states_;
+  std::vector<State> states_;
   std::vector<Input> inputs_;
   /// An input that is a container, and where its values begin in inputs_.
   struct Packed {

@@ -254,7 +254,7 @@ void ProgramWriter::add_user_inputs(Json& inputs, Json& specs) {
     ValueShape shape;
     shape.kind = leaf.number ? ValueShape::Kind::integer : ValueShape::Kind::tensor;
     if (leaf.number) shape.integer = *leaf.number;
-    shape.tensor = leaf.meta;
+    if (leaf.tensor) shape.tensor = *leaf.tensor;
     const bool is_there = leaf.node && !leaf.node->is_erased();  // checks alone may have read it
     const std::string name =
         is_there ? writer_->name_value(*leaf.node, leaf.name, shape) : writer_->add_value(leaf.name, shape);

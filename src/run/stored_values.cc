@@ -17,6 +17,7 @@
 #include <fxgraph/run/pickle_check.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/text/program_form.h>
 
 namespace fx {
 namespace {
@@ -104,16 +105,10 @@ c10::IValue stored_value(ArchiveReader& archive, const PickledClasses& classes) 
 
 namespace {
 
-bool is_zip(const std::string& path) {
-  char head[2] = {};
-  std::ifstream(path, std::ios::binary).read(head, 2);
-  return head[0] == 'P' && head[1] == 'K';
-}
-
 // What libtorch says of a file that it cannot read, in words that help.
 std::string reason_for(const std::string& path, const std::exception& error) {
   if (std::ifstream(path, std::ios::binary).peek() == std::ifstream::traits_type::eof()) return "it is empty";
-  if (!is_zip(path)) return "it is no zip archive";
+  if (!holds_archive(path)) return "it is no zip archive";
   const std::string text = first_line(error);
   if (text.find("constants.pkl") != std::string::npos) return "it holds weights or a Python pickle, and no program";
   return text;
@@ -137,10 +132,10 @@ void check_records(const std::string& path) {
 }
 
 [[noreturn]] void refuse_file(const std::string& path, const std::exception& error) {
-  const bool is_exported = path.ends_with(".pt2");
-  throw Error(ErrorKind::io, path + ": is not " + (is_exported ? "an archive of torch.export" : "a TorchScript file") +
-                                 " that can be read (" + reason_for(path, error) + "); save the model with " +
-                                 (is_exported ? "torch.export.save" : "torch.jit.save"));
+  const ProgramForm named = form_by_ending(path).value_or(ProgramForm::torchscript);
+  const ProgramForm form = named == ProgramForm::text ? ProgramForm::torchscript : named;
+  throw Error(ErrorKind::io, path + ": is not " + std::string(form_words(form)) + " that can be read (" +
+                                 reason_for(path, error) + "); save the model with " + std::string(form_writer(form)));
 }
 
 }  // namespace
@@ -152,7 +147,7 @@ torch::jit::Module stored_module(const std::string& path) {
     throw Error(ErrorKind::io, path + ": is a directory, not a TorchScript file");
   if (!std::ifstream(path, std::ios::binary)) throw Error(ErrorKind::io, path + ": cannot be opened for reading");
   try {
-    if (!is_zip(path)) throw std::runtime_error("it is no zip archive");
+    if (!holds_archive(path)) throw std::runtime_error("it is no zip archive");
     check_records(path);
   } catch (const Error& error) {
     throw Error(error.kind(), (error.message().starts_with(path) ? "" : path + ": ") + error.message());

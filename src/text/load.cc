@@ -6,6 +6,7 @@
 
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
+#include <fxgraph/text/program_form.h>
 
 namespace fx {
 
@@ -25,7 +26,7 @@ struct Close {
 
 // A file that cannot be a graph is refused by its first block: parsing that fails where parsing the whole would.
 void require_header(std::string_view block, const std::string& name) {
-  if (block.starts_with("PK\3\4"))
+  if (begins_archive(block))
     throw Error(ErrorKind::invalid_argument, name +
                                                  ": an archive, such as .pt and .pt2 are, and no text; archives are "
                                                  "read from files, not from a pipe: give the path of one");

@@ -51,7 +51,6 @@ class ValueParser {
   Argument parse_dict(bool plain);
   Argument parse_word(const ValueContext& context);
   Argument parse_bare(std::size_t start, const ValueContext& context);
-  Argument parse_constructor(std::string_view name);
   Argument parse_slice(std::size_t start);
   Argument parse_device();
   Argument parse_complex(std::size_t start);

@@ -8,7 +8,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include <fxgraph/export/save.h>
 #include <fxgraph/ir/definition_order.h>
 #include <fxgraph/module/history.h>
 #include <fxgraph/module/inline_bodies.h>
@@ -19,7 +18,6 @@
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/value.h>
-#include <fxgraph/support/output_file.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/both_modes.h>
 #include <fxgraph/torchscript/file_mode.h>
@@ -225,15 +223,5 @@ class Exporter {
 }  // namespace
 
 torch::jit::Module to_torchscript(const GraphModule& module) { return Exporter(module).run(); }
-
-void save(const GraphModule& module, const std::string& path) {
-  if (path.ends_with(".pt2")) return save_exported(module, path);
-  const jit::Module script = to_torchscript(module);
-  // To a stream: archives saved by name carry that name inside.
-  write_file(path, [&](std::ostream& file) { script.save(file); });
-}
-
-// Declared where no writer is known: docs/decisions/save-is-linked.md.
-void GraphModule::save(const std::string& file) const { fx::save(*this, file); }
 
 }  // namespace fx

@@ -20,8 +20,9 @@ namespace fx {
 /// Throws Error(unsupported), naming the node, for what TorchScript cannot say.
 torch::jit::Module to_torchscript(const GraphModule& module);
 
-/// Writes TorchScript, or what torch.export.load reads when the name ends in `.pt2` (export/save.h). Writes `path`,
-/// beside it first and then renamed: there is never half a file. Throws Error(io) when it cannot be written.
+/// Writes what the name's ending says: what torch.export.load reads for `.pt2` (export/save.h), text, which leaves
+/// weights out, for `.fx` and `.txt`, otherwise TorchScript. Writes `path`, beside it first and then renamed: there is
+/// never half a file. Throws Error(io) when it cannot be written.
 void save(const GraphModule& module, const std::string& path);
 
 }  // namespace fx

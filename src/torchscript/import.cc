@@ -11,7 +11,6 @@
 #include <fxgraph/contract/contract.h>
 #include <fxgraph/contract/restated.h>
 #include <fxgraph/effects/effects_of.h>
-#include <fxgraph/export/load.h>
 #include <fxgraph/module/module_info.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/object_attribute.h>
@@ -173,8 +172,7 @@ std::shared_ptr<GraphModule> symbolic_trace(const torch::jit::Module& module, st
   return from_torchscript(module, {.examples = std::move(examples)});
 }
 
-std::shared_ptr<GraphModule> load(const std::string& path, const LoadOptions& options) {
-  if (is_exported_program(path)) return load_exported(path);
+std::shared_ptr<GraphModule> torchscript::read_file(const std::string& path, const LoadOptions& options) {
   const torch::jit::Module module = read_module(path);
   try {
     return from_torchscript(module, options);

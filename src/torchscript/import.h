@@ -20,6 +20,7 @@
 #include <vector>
 
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/text/program_form.h>
 
 namespace torch::jit {
 struct Module;
@@ -50,8 +51,11 @@ struct LoadOptions {
 /// True for classes of torch.nn and torch.ao.nn that are no containers.
 bool is_torch_nn_leaf(const std::string& qualified_name);
 
-/// Loads a TorchScript file, or an archive of torch.export (export/load.h): the content decides. Throws Error(io) when
-/// it cannot be read or is none, Error(unsupported) as above.
+/// What a program stands in: the content decides between archives, the ending says what is text.
+ProgramForm form_of_file(const std::string& path);
+
+/// Loads a TorchScript file, an archive of torch.export (export/load.h), or FX text (text/parse.h), which has no
+/// weights. Throws Error(io) when it cannot be read or is none, Error(unsupported) as above.
 std::shared_ptr<GraphModule> load(const std::string& path, const LoadOptions& options = {});
 
 /// The same from a module in memory. Tensors are shared with it.

@@ -212,4 +212,7 @@ class Importer {
   std::unordered_set<std::string> decided_;  ///< what is asserted already; look-up only
 };
 
+/// What fx::load makes of a TorchScript file.
+std::shared_ptr<GraphModule> read_file(const std::string& path, const LoadOptions& options);
+
 }  // namespace fx::torchscript

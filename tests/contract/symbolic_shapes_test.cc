@@ -110,6 +110,16 @@ TEST(SymbolicShapes, RefuseWhatNoSizeMends) {
   EXPECT_THAT(said("y = aten::conv2d(%x, %w)", dims("n", 4, "h", "w")).refused, HasSubstr("%y: aten::conv2d"));
 }
 
+TEST(SymbolicShapes, StopAtARefusalWhereNothingElseIsAsked) {
+  const Graph graph = testing::graph_of("y = aten::conv2d(%x, %w)\nz = aten::svd(%x)\nreturn z", "x w");
+  const std::vector<AbstractValue> inputs = {dims("n", 4, "h", "w"), dims(8, 3, 3, 3)};
+  const SymbolicShapes all(graph, inputs), first(graph, inputs, {.may_stop = true});
+  EXPECT_EQ(all.refused(), first.refused());
+  EXPECT_EQ(all.unknown().size(), 1U);
+  EXPECT_TRUE(first.unknown().empty());
+  EXPECT_TRUE(SymbolicShapes(graph, {dims("n", 3, "h", "w"), dims(8, 3, 3, 3)}, {.may_stop = true}).refused().empty());
+}
+
 // Expressions do not grow with the graph.
 TEST(SymbolicShapes, OfLongChains) {
   std::string lines = "y0 = aten::relu(%x)\n";

@@ -6,9 +6,12 @@
 
 #include <set>
 
+#include <fxgraph/matchers/matcher.h>
 #include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
+#include "tests/support/random_pattern.h"
+#include "tests/support/short_graph.h"
 
 namespace fx::revisit_test {
 
@@ -73,6 +76,63 @@ TEST(RevisitPaths, DoNotRelyOnWhatIsNegated) {
   std::set<std::string> found;
   paths.walk(*graph.find("sin"), visited, [&](Node& place) { found.insert(place.name()); });
   EXPECT_TRUE(found.contains("mul"));
+}
+
+// From each of its nodes: any of them may be what an edit puts there.
+TEST(RevisitPaths, LeadFromEveryPartOfAMatchToItsStart) {
+  std::size_t matches = 0, of_several_results = 0;
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    testing::RandomGraphOptions options;
+    options.nodes = 40;
+    options.inputs = 1 + seed % 2;
+    options.shape = static_cast<testing::Shape>(seed % 4);
+    options.vocabulary = seed % 3 ? &testing::pointwise_vocabulary() : &testing::copying_vocabulary();
+    Graph graph = testing::random_graph(seed, options);
+    const Pattern pattern = testing::random_pattern(
+        seed, {.depth = 2 + static_cast<int>(seed % 2), .uses = false, .constructs = seed % 3 == 0});
+    const PatternFacts facts(internal::PatternAccess::of(pattern));
+    const internal::SearchPlan plan = facts.plan(internal::PresentCalls(graph));
+    RevisitPaths paths;
+    if (!paths.add(facts, plan)) continue;
+    paths.merge();
+    for (const Match& match : find(graph, pattern, {.overlap = Overlap::all})) {
+      ++matches;
+      of_several_results += pattern.num_outputs() > 1;
+      for (Node* part : match.nodes()) {
+        RevisitPaths::Visited visited;
+        bool arrives = false;
+        paths.walk(*part, visited,
+                   [&](Node& place) { arrives |= &place == match.values()[plan.anchor].node_or_null(); });
+        ASSERT_TRUE(arrives) << "seed " << seed << " from " << part->name() << "\n" << pattern.str();
+      }
+    }
+  }
+  EXPECT_GT(matches, 3000u);
+  EXPECT_GT(of_several_results, 300u);
+}
+
+// What each walk looks at is told by the patterns alone.
+TEST(RevisitPaths, StayAwayFromWhatAllShare) {
+  const auto arrivals = [](int layers) {
+    std::string body;
+    for (int i = 0; i < layers; ++i) {
+      const std::string n = std::to_string(i), x = i == 0 ? "x" : "s" + std::to_string(i - 1);
+      body += "m" + n + " = aten::mul.Tensor(%" + x + ", %w)\nr" + n + " = aten::relu(%m" + n + ")\nt" + n +
+              " = aten::tanh(%w)\ns" + n + " = aten::sub.Tensor(%r" + n + ", %t" + n + ")\n";
+    }
+    Graph graph = testing::graph_of(body + "return s" + std::to_string(layers - 1), "x w");
+    RevisitPaths paths = paths_of(kPatterns, graph);
+    paths.merge();
+    std::size_t count = 0;
+    for (Node& node : graph.nodes()) {
+      RevisitPaths::Visited visited;
+      if (!node.is(Op::placeholder)) paths.walk(node, visited, [&](Node&) { ++count; });
+    }
+    return count;
+  };
+  const std::size_t few = arrivals(100);
+  EXPECT_GT(few, 100u);
+  EXPECT_LE(arrivals(1000), 11 * few);
 }
 
 // From one of the calls down to x and up again, twice: a hundred to the third, if each path were walked.

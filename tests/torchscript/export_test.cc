@@ -12,6 +12,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/torchscript/import.h>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::export_test {
@@ -363,6 +364,24 @@ TEST(Export, AValueUsedBeforeItIsThereIsRefused) {
   module.graph().find("b")->append(*module.graph().find("a"));
   EXPECT_THAT([&] { to_torchscript(module); },
               ::testing::ThrowsMessage<Error>(::testing::HasSubstr("b: it uses a, which is defined after it")));
+}
+
+// In each of the forms that a name's ending says.
+TEST(Save, WritesWhatTheNameSaysAndLoadReadsIt) {
+  GraphModule module(parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %y = call_function[target=aten::relu](args = (%x,))
+    return y)"));
+  const testing::ScratchFolder folder;
+  const at::Tensor x = torch::randn({3});
+  for (const char* name : {"saved.pt", "saved.ts", "saved.fx", "saved.txt", "saved"}) {
+    const std::string file = folder / name;
+    module.save(file);
+    const bool is_text = std::string(name).ends_with(".fx") || std::string(name).ends_with(".txt");
+    EXPECT_EQ(form_of_file(file), is_text ? ProgramForm::text : ProgramForm::torchscript) << name;
+    EXPECT_EQ(holds_archive(file), !is_text) << name;
+    EXPECT_TRUE(torch::equal(load(file)->run({x}).toTensor(), x.relu())) << name;
+  }
 }
 
 }  // namespace fx::export_test

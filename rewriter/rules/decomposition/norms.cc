@@ -5,8 +5,8 @@
 #include <functional>
 #include <numeric>
 
+#include <fxgraph/ir/number_list.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
-#include <fxgraph/rewriter/rules/list_of.h>
 
 namespace fx::rules::decomposition_norms {
 

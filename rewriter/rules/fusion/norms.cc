@@ -1,7 +1,7 @@
 // Normalisations written out are found and called by their names: layer_norm, and rms_norm where LibTorch has it.
 #include <fxgraph/rewriter/rules/rules.h>
 
-#include <fxgraph/rewriter/rules/list_of.h>
+#include <fxgraph/ir/number_list.h>
 #include <fxgraph/rewriter/rules/type_conditions.h>
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/operators.h>

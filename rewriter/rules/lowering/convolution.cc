@@ -18,7 +18,7 @@
 #include <array>
 #include <span>
 
-#include <fxgraph/rewriter/rules/list_of.h>
+#include <fxgraph/ir/number_list.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/packed_rules.h>

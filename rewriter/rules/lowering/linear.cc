@@ -3,7 +3,7 @@
 // where pixels do: [rows, features] is [1, features, 1, rows] with channels last, so nothing moves in memory.
 #include <fxgraph/rewriter/rules/rules.h>
 
-#include <fxgraph/rewriter/rules/list_of.h>
+#include <fxgraph/ir/number_list.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/packed_rules.h>

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/rewriter/rules/list_of.h>
+#include <fxgraph/ir/number_list.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>

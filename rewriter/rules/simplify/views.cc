@@ -5,8 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include <fxgraph/ir/number_list.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
-#include <fxgraph/rewriter/rules/list_of.h>
 
 namespace fx::rules::simplify_views {
 
@@ -14,19 +14,9 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-std::optional<Sizes> integers(const Argument& list) {
-  if (!list.is_sequence()) return {};
-  Sizes values;
-  for (const Argument& element : list.elements()) {
-    if (!element.is_int()) return {};
-    values.push_back(element.as_int());
-  }
-  return values;
-}
-
 /// The order of dimensions with negative numbers counted from the end; nothing when it is no permutation.
 std::optional<Sizes> permutation(const Argument& list) {
-  std::optional<Sizes> order = integers(list);
+  std::optional<Sizes> order = integers_of(list);
   if (!order) return {};
   const auto rank = static_cast<std::int64_t>(order->size());
   std::vector<bool> seen(order->size());
@@ -87,7 +77,7 @@ std::vector<Rewrite> permutations() {
 Decision keeps_shape(const Match& match) {
   if (!match.info("x")) return refuse("the shape of its input is not known; give --input");
   const Sizes& there = match.info("x").sizes();
-  std::optional<Sizes> sizes = integers(match.argument("shape"));
+  std::optional<Sizes> sizes = integers_of(match.argument("shape"));
   if (!sizes || sizes->size() != there.size()) return false;
   const bool empty = std::ranges::count(there, 0) > 0;
   for (std::size_t i = 0; i < sizes->size(); ++i) {

@@ -20,7 +20,8 @@ namespace fx::cli {
 class TorchModel : public Model {
  public:
   /// `form`: what it came as.
-  explicit TorchModel(std::shared_ptr<GraphModule> module, Form form) : module_(std::move(module)), form_(form) {}
+  explicit TorchModel(std::shared_ptr<GraphModule> module, ProgramForm form)
+      : module_(std::move(module)), form_(form) {}
   Graph& graph() override { return module_->graph(); }
   ModuleInfo modules() override { return module_info(*module_); }
   std::vector<AttributeInfo> attributes() override;
@@ -46,7 +47,7 @@ class TorchModel : public Model {
 
   bool other_batch_ = false;
   std::shared_ptr<GraphModule> module_;
-  Form form_;
+  ProgramForm form_;
 };
 
 class TorchBackend : public Backend {

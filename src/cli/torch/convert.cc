@@ -16,7 +16,7 @@ int TorchBackend::convert(const ConversionOptions& options) {
   if (!options.inputs.empty()) inputs_for(program.graph(), options.inputs);
   {
     const Progress progress("writing " + options.output);
-    if (options.fixed && form_of(options.output, Form::text) == Form::exported)
+    if (options.fixed && form_of(options.output, ProgramForm::text) == ProgramForm::exported)
       save_exported(program.module(), options.output,
                     {.inputs = values_of(options.inputs), .sizes = ExportedSizes::fixed});
     else

@@ -14,7 +14,6 @@
 #include <fxgraph/cli/torch/backend.h>
 #include <fxgraph/cli/torch/samples.h>
 #include <fxgraph/contract/open_sizes.h>
-#include <fxgraph/export/load.h>
 #include <fxgraph/export/save.h>
 
 #include <fxgraph/module/profile.h>
@@ -34,10 +33,10 @@ namespace fx::cli {
 std::unique_ptr<Model> TorchBackend::load(const std::string& path, const InputOptions& inputs) {
   const Progress progress("loading " + path);
   if (!is_archive(path))
-    return std::make_unique<TorchModel>(std::make_shared<GraphModule>(load_graph_text(path)), Form::text);
-  const Form form = is_exported_program(path) ? Form::exported : Form::torchscript;
+    return std::make_unique<TorchModel>(std::make_shared<GraphModule>(load_graph_text(path)), ProgramForm::text);
+  const ProgramForm form = form_of_file(path);
   LoadOptions options;
-  if (form == Form::torchscript && !inputs.empty()) options.lazy_examples = [&] { return values_of(inputs); };
+  if (form == ProgramForm::torchscript && !inputs.empty()) options.lazy_examples = [&] { return values_of(inputs); };
   return std::make_unique<TorchModel>(fx::load(path, options), form);
 }
 
@@ -120,9 +119,9 @@ OpenProgram TorchModel::at_open_sizes(const std::vector<TensorInfo>& inputs) {
 
 void TorchModel::save(const std::string& path, const InputOptions& inputs) {
   switch (form_of(path, form_)) {
-    case Form::text: return write_output(path, print_graph(graph()));
-    case Form::torchscript: return fx::save(*module_, path);
-    case Form::exported:
+    case ProgramForm::text: return write_output(path, print_graph(graph()));
+    case ProgramForm::torchscript: return fx::save(*module_, path);
+    case ProgramForm::exported:
       return save_exported(*module_, path, {.inputs = values_of(inputs), .sizes = ExportedSizes::found});
   }
 }

@@ -98,7 +98,7 @@ class Optimization {
 
   // Text has no weights: those of the file go on to fit it, but what a rule makes would be nowhere.
   void refuse_lost_weights(const std::map<std::string, const void*>& before) const {
-    if (options_.output.empty() || form_of(options_.output, Form::torchscript) != Form::text) return;
+    if (options_.output.empty() || form_of(options_.output, ProgramForm::torchscript) != ProgramForm::text) return;
     std::vector<std::string> lost;
     for (const auto& [path, tensor] : weights_of(model_.module())) {
       const auto known = before.find(path);

@@ -65,7 +65,7 @@ class Quantization {
     resolve_quant_backend(backend_);
     if (!options.min_sqnr.empty()) goal_.min_sqnr_db = parse_decibels(options.min_sqnr);
     goal_.min_agreement = options.min_agreement;
-    if (!options.output.empty() && form_of(options.output, Form::torchscript) != Form::torchscript)
+    if (!options.output.empty() && form_of(options.output, ProgramForm::torchscript) != ProgramForm::torchscript)
       bad("-o " + options.output + ": packed weights are saved as TorchScript only: name a .pt file");
     config_ = make_config();
     load_samples();
@@ -91,7 +91,7 @@ class Quantization {
                       "nothing was saved; let --keep-float auto find the layers that must stay float",
                       options_.file, comparison_.output.sqnr_db, comparison_.agreement * 100));
     }
-    if (saves()) TorchModel(quantized_, Form::torchscript).save(options_.output, {});
+    if (saves()) TorchModel(quantized_, ProgramForm::torchscript).save(options_.output, {});
     print();
     if (num_quantized()) return kDone;
     fmt::print(stderr, "fxgraph: {}: nothing was quantized: {}{}\n", options_.file, why_nothing(),

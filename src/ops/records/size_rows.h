@@ -143,6 +143,16 @@ class SizeCall {
   std::string unsaid_;
 };
 
+/// How a view of other sizes lies.
+struct ViewStrides {
+  std::optional<Sizes> strides;  ///< where one is certain
+  bool is_decided = true;        ///< else whether there is one hangs on symbols
+};
+
+/// As LibTorch's computeStride has them. Where nothing tells whether two dimensions lie behind each other, each is
+/// looked at by itself: what fits them so fits them in any case.
+ViewStrides view_strides(const SizeCall& c, const TensorType& of, const Sizes& sizes);
+
 /// The element types of LibTorch's promotion.
 /// @{
 DType promote(DType a, DType b);

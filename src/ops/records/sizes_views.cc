@@ -4,21 +4,7 @@
 #include <fxgraph/ops/records/size_rows.h>
 
 namespace fx::internal {
-namespace view_rows {
-namespace {
 
-TensorType like(const TensorType& tensor, Sizes sizes, std::optional<Sizes> strides = std::nullopt) {
-  return {tensor.dtype, std::move(sizes), std::move(strides)};
-}
-
-/// How a view of other sizes lies.
-struct ViewStrides {
-  std::optional<Sizes> strides;  ///< where one is certain
-  bool is_decided = true;        ///< else whether there is one hangs on symbols
-};
-
-/// As LibTorch's computeStride has them. Where nothing tells whether two dimensions lie behind each other, each is
-/// looked at by itself: what fits them so fits them in any case.
 ViewStrides view_strides(const SizeCall& c, const TensorType& of, const Sizes& sizes) {
   ViewStrides made;
   const auto certain = [&](const SizeCondition& condition) {
@@ -47,6 +33,13 @@ ViewStrides view_strides(const SizeCall& c, const TensorType& of, const Sizes& s
   }
   if (next == 0) made.strides = std::move(strides);
   return made;
+}
+
+namespace view_rows {
+namespace {
+
+TensorType like(const TensorType& tensor, Sizes sizes, std::optional<Sizes> strides = std::nullopt) {
+  return {tensor.dtype, std::move(sizes), std::move(strides)};
 }
 
 /// The same elements in these sizes: as a view where that is one, and where none is, as a copy in order or not at all.

@@ -43,10 +43,14 @@ Convolution read(SizeCall& c) {
   SizeCall::float_type(input);
   // What is refused of nothing is another thing for each kernel.
   if (has_none(weight.sizes) || has_none(input.sizes, made.batched ? 1 : 0) ||
-      (has_none(input.sizes) && !weight.is_contiguous()))
+      (has_none(input.sizes) && !weight.strides))
     SizeCall::give_up("an image or a weight without elements");
-  // Of no images the weight is viewed as one row.
-  if (made.batched && weight.strides && !weight.is_contiguous()) c.require_at_least(input.sizes[0], 1);
+  if (made.batched && weight.strides && c.answer({SizeRelation::at_least, input.sizes[0], 1}) != Answer::yes) {
+    // Of no images the weight is viewed as one row.
+    const ViewStrides row = view_strides(c, weight, {weight.numel()});
+    if (!row.strides && row.is_decided) c.require_at_least(input.sizes[0], 1);
+    if (!row.strides && !row.is_decided) c.leave_unsaid("whether a weight of these strides can be viewed as one row");
+  }
   c.require_at_least(made.groups, 1);
   for (const SizeExpr& each : made.stride) c.require_at_least(each, 1);
   for (const SizeExpr& each : made.dilation) c.require_at_least(each, 1);
