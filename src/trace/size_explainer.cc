@@ -278,7 +278,6 @@ std::optional<SizeExpr> SizeExplainer::search_real(const Reals& values) const {
       if (fit.exact()) return fit.exact();
     }
   }
-  for (const Known& known : sizes_) fit.try_line(of_one(known, 0), [&] { return known.size; });
   if (fit.best()) return fit.best();
   for_each_product([&](const RunValues& product, const auto& make) {
     if (product[0] != 0) fit.try_forms(Reals(product.begin(), product.end()), make);
