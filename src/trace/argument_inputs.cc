@@ -33,25 +33,11 @@ at::Tensor ArgumentInputs::tensor(const InputItem& item) {
 }
 
 c10::IValue ArgumentInputs::literal(const InputItem& item, ParameterKind kind) {
-  const Argument& argument = item.argument;
-  const bool is_number = argument.is_int() || argument.is_float();
-  switch (kind) {
-    case ParameterKind::floating:
-      if (!is_number) wrong(item, "a number");
-      break;
-    case ParameterKind::integer:
-      if (!argument.is_int()) wrong(item, "an int");
-      break;
-    case ParameterKind::boolean:
-      if (!argument.is_bool()) wrong(item, "a bool");
-      break;
-    case ParameterKind::string:
-      if (!argument.is_string()) wrong(item, "a string");
-      break;
-    default:
-      if (item.node) wrong(item, "a literal");
-  }
-  return to_ivalue(argument);
+  const LiteralKind& wanted = literal_kind(kind);
+  if (item.node) wrong(item, wanted.words);
+  c10::IValue value = to_ivalue(item.argument);
+  if (!wanted.fits(value)) wrong(item, wanted.words);
+  return value;
 }
 
 std::vector<InputItem> ArgumentInputs::elements(const InputItem& item, std::size_t wanted) {

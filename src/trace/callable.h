@@ -54,23 +54,16 @@ struct SignatureOf;
 template <typename Result, typename... Types>
 struct SignatureOf<Result (*)(Types...)> {
   using type = TypeList<Types...>;
+  using result = Result;
 };
 template <typename Result, typename Class, typename... Types>
-struct SignatureOf<Result (Class::*)(Types...)> {
-  using type = TypeList<Types...>;
-};
+struct SignatureOf<Result (Class::*)(Types...)> : SignatureOf<Result (*)(Types...)> {};
 template <typename Result, typename Class, typename... Types>
-struct SignatureOf<Result (Class::*)(Types...) const> {
-  using type = TypeList<Types...>;
-};
+struct SignatureOf<Result (Class::*)(Types...) const> : SignatureOf<Result (*)(Types...)> {};
 template <typename Result, typename Class, typename... Types>
-struct SignatureOf<Result (Class::*)(Types...) noexcept> {
-  using type = TypeList<Types...>;
-};
+struct SignatureOf<Result (Class::*)(Types...) noexcept> : SignatureOf<Result (*)(Types...)> {};
 template <typename Result, typename Class, typename... Types>
-struct SignatureOf<Result (Class::*)(Types...) const noexcept> {
-  using type = TypeList<Types...>;
-};
+struct SignatureOf<Result (Class::*)(Types...) const noexcept> : SignatureOf<Result (*)(Types...)> {};
 
 template <std::size_t>
 using TensorAt = torch::Tensor;
@@ -240,23 +233,6 @@ template <typename Module, typename Result, typename... Types>
 Callable callable_from_types(std::shared_ptr<Module> module, TypeList<Types...> types) {
   return {module, describe_parameters(types), ForwardCall<Module, Result, Types...>{module}};
 }
-template <typename Module, typename Base, typename Result, typename... Types>
-Callable callable_from_forward(std::shared_ptr<Module> module, Result (Base::*)(Types...)) {
-  return callable_from_types<Module, Result>(std::move(module), TypeList<Types...>());
-}
-template <typename Module, typename Base, typename Result, typename... Types>
-Callable callable_from_forward(std::shared_ptr<Module> module, Result (Base::*)(Types...) const) {
-  return callable_from_types<Module, Result>(std::move(module), TypeList<Types...>());
-}
-template <typename Module, typename Base, typename Result, typename... Types>
-Callable callable_from_forward(std::shared_ptr<Module> module, Result (Base::*)(Types...) noexcept) {
-  return callable_from_types<Module, Result>(std::move(module), TypeList<Types...>());
-}
-template <typename Module, typename Base, typename Result, typename... Types>
-Callable callable_from_forward(std::shared_ptr<Module> module, Result (Base::*)(Types...) const noexcept) {
-  return callable_from_types<Module, Result>(std::move(module), TypeList<Types...>());
-}
-
 template <typename Module>
 Callable callable_from_module(std::shared_ptr<Module> module) {
   static_assert(!std::is_same_v<Module, torch::nn::Module>,
@@ -264,7 +240,8 @@ Callable callable_from_module(std::shared_ptr<Module> module) {
   if constexpr (std::is_base_of_v<GraphModule, Module>) {
     return callable_from_graph_module(std::move(module));
   } else if constexpr (requires { &Module::forward; }) {
-    return callable_from_forward(std::move(module), &Module::forward);
+    using Signature = SignatureOf<decltype(&Module::forward)>;
+    return callable_from_types<Module, typename Signature::result>(std::move(module), typename Signature::type());
   } else {
     // forward is overloaded or a template: one tensor in, one out.
     Callable callable = callable_from_function([module](torch::Tensor x) { return module->forward(x); });
@@ -296,7 +273,9 @@ Callable make_callable(Program&& program) {
   if constexpr (std::is_pointer_v<std::remove_reference_t<Program>> || requires { program.operator bool(); }) {
     if (!program) refuse_no_program();
   }
-  if constexpr (IsSharedPointer<Type>::value) {
+  if constexpr (std::is_same_v<Type, Callable>) {
+    return program;
+  } else if constexpr (IsSharedPointer<Type>::value) {
     return callable_from_module(std::const_pointer_cast<std::remove_const_t<typename Type::element_type>>(program));
   } else if constexpr (torch::detail::is_module_holder<Type>::value) {
     return callable_from_module(program.ptr());

@@ -50,7 +50,7 @@ bool Generaliser::run(const AtFoundSizes& at_found_sizes) {
     if (!asks_for_sizes() || !search_.check_orders(same_numbers)) break;
   }
   if (asks_for_sizes()) {
-    try_far(same_numbers);
+    while (search_.check_far(same_numbers)) find_expressions();
     search_.check_beyond();
     std::optional<GroupSizes> others;
     search_.check_ones(same_numbers, &others);
@@ -116,37 +116,6 @@ std::optional<GroupSizes> Generaliser::distinguishing_sizes() const {
   return sizes == before ? std::nullopt : std::optional(groups_.with_broadcast(std::move(sizes)));
 }
 
-// Where nothing is computed it costs nothing to go far. Other numbers there may follow a rule (`min(n, 100)`); no bound
-// makes a rule right that was guessed, and that others there belie.
-void Generaliser::try_far(const Agrees& same_numbers) {
-  std::optional<GroupSizes> others;
-  if (!search_.check_far(same_numbers, &others) || !others) return;
-  const bool was_guessed = explainer_.guessed();
-  const std::size_t count = search_.samples().size();
-  const std::vector<SizeGroup> before = groups_.groups;
-  if (search_.add_probe(*others)) {
-    std::optional<GroupSizes> further;
-    if (find_changes() && explain() && search_.check_far(same_numbers, &further) && !further && is_confirmed()) return;
-    search_.drop_behind(count);
-    groups_.groups = before;
-  }
-  if (was_guessed) give_up();
-  find_expressions();
-  search_.check_far(same_numbers, nullptr);
-}
-
-// A rule that one sample far away has told has to hold where another one would not: at its steps and bounds.
-bool Generaliser::is_confirmed() {
-  constexpr int kMost = 4;
-  for (int i = 0; i < kMost; ++i) {
-    const std::optional<GroupSizes> sizes = distinguishing_sizes();
-    if (!sizes) break;
-    const std::vector<SizeExpr> before = explanation();
-    if (!search_.add_probe(*sizes) || !find_changes() || !explain() || explanation() != before) return false;
-  }
-  return true;
-}
-
 bool Generaliser::slices_more() {
   if (retrace_.is_refused || !retrace_.examples.empty()) return false;
   const std::optional<GroupSizes> sizes = search_.where_it_slices_more();
@@ -195,8 +164,7 @@ void Generaliser::find_expressions() {
       break;
     }
     if (!program_.log.asks_rank()) {
-      if (!search_.is_disguised()) refuse_untold();
-      search_.drop_disguised();
+      if (!search_.drop_daring()) refuse_untold();
       continue;
     }
     if (!explain()) {
@@ -213,9 +181,10 @@ void Generaliser::find_expressions() {
     // What is more than sizes and products has to be the same expression at some more choices of sizes.
     std::vector<SizeExpr> now = explanation();
     times = now == before && !explainer_.ambiguous() ? times + 1 : 0;
-    if (!explainer_.guessed() || times == kTimes) break;
+    if (!explainer_.guessed() || (times == kTimes && !search_.is_belied_far())) break;
     if (!search_.may_go_on() && taken >= search_.enough_samples() && !explainer_.ambiguous()) break;
-    if (taken >= most || !search_.may_go_on()) {
+    // No bound makes a rule right that was guessed, and that far sizes belie.
+    if (taken >= most || !search_.may_go_on() || search_.is_belied_far()) {
       give_up();
       wanted = search_.enough_samples();
       before.reset();
@@ -368,7 +337,7 @@ bool Generaliser::explain_constant(std::uint32_t call) {
 }
 
 void Generaliser::fix_unexplained() {
-  if (search_.is_disguised()) return search_.drop_disguised();  // it may be the type that decides
+  if (search_.drop_daring()) return;  // it may be the type that decides, or a bound
   has_no_rule_ = true;
   if (unexplained_) return fix_number(*unexplained_);
   search_.fix_dependence_of_constant(*unexplained_constant_, program_.log[*unexplained_constant_].target.str() +
@@ -380,7 +349,7 @@ void Generaliser::fix_number(Place place) { search_.fix_dependence(place.first, 
 
 // Each further sample has asked for another expression.
 void Generaliser::give_up() {
-  if (search_.is_disguised()) return search_.drop_disguised();
+  if (search_.drop_daring()) return;
   has_no_rule_ = true;
   for (const auto& [place, size] : explained_) {
     if (explainer_.is_guess(size)) return fix_number(place);

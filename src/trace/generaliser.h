@@ -56,10 +56,8 @@ class Generaliser {
 
   void find_expressions();
   [[noreturn]] void refuse_untold() const;
-  bool is_confirmed();
   bool slices_more();
   bool runs_as_given();
-  void try_far(const Agrees& same_numbers);
   std::optional<GroupSizes> distinguishing_sizes() const;
   bool find_changes();
   void add_size(std::uint32_t call);

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include <fxgraph/trace/tracer.h>
@@ -58,40 +57,6 @@ Graph repacked(const Graph& traced, const Argument& result) {
   return body;
 }
 
-// A function of so many tensors; nothing for more than leaf modules take.
-using Run = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-std::optional<Trace> trace_function(const std::shared_ptr<torch::nn::Module>& leaf, const Run& run,
-                                    const std::vector<c10::IValue>& examples) {
-  Tracer tracer({.raise_leaf_modules = false, .second_call = false, .follow_mode = false});
-  switch (examples.size()) {
-    case 1:
-      return tracer.trace_with_root(
-          leaf, [&](Tensor a) { return run({a}); }, examples);
-    case 2:
-      return tracer.trace_with_root(
-          leaf,
-          [&](Tensor a, Tensor b) {
-            return run({a, b});
-          },
-          examples);
-    case 3:
-      return tracer.trace_with_root(
-          leaf,
-          [&](Tensor a, Tensor b, Tensor c) {
-            return run({a, b, c});
-          },
-          examples);
-    case 4:
-      return tracer.trace_with_root(
-          leaf,
-          [&](Tensor a, Tensor b, Tensor c, Tensor d) {
-            return run({a, b, c, d});
-          },
-          examples);
-    default: return std::nullopt;
-  }
-}
-
 struct Example {
   std::vector<std::int64_t> sizes;
   at::ScalarType type;
@@ -127,9 +92,15 @@ GenericBody generic_body(const std::shared_ptr<torch::nn::Module>& leaf, const M
   return [leaf, run, examples, wanted]() -> std::shared_ptr<const Graph> {
     std::vector<c10::IValue> tensors;
     for (const Example& each : examples) tensors.emplace_back(at::zeros(each.sizes, each.type));
+    const auto call = [&](Inputs& inputs) {
+      std::vector<Tensor> bound;
+      while (bound.size() < examples.size()) bound.push_back(inputs.bind<Tensor>());
+      return value_to_argument(inputs.session(), run(bound));
+    };
     try {
-      const std::optional<Trace> trace = trace_function(leaf, run, tensors);
-      return trace ? std::make_shared<const Graph>(repacked(trace->graph, wanted)) : nullptr;
+      Tracer tracer({.raise_leaf_modules = false, .second_call = false, .follow_mode = false});
+      const Trace trace = tracer.trace(Callable{leaf, std::vector<Parameter>(examples.size()), call}, tensors);
+      return std::make_shared<const Graph>(repacked(trace.graph, wanted));
     } catch (const std::exception&) {
       return nullptr;
     }

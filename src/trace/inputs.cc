@@ -1,22 +1,26 @@
 #include <fxgraph/trace/inputs.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include <fxgraph/run/value.h>
 
 namespace fx {
 
-std::string_view Parameter::type_name() const {
-  switch (kind) {
-    case ParameterKind::floating: return "float";
-    case ParameterKind::integer: return "int";
-    case ParameterKind::boolean: return "bool";
-    case ParameterKind::string: return "str";
-    default: return "";
-  }
-}
-
 namespace internal {
+
+const LiteralKind& literal_kind(ParameterKind kind) {
+  using Value = const c10::IValue&;
+  static constexpr LiteralKind kKinds[] = {
+      {ParameterKind::floating, "float", "a number", [](Value value) { return value.isDouble() || value.isInt(); }},
+      {ParameterKind::integer, "int", "an int", [](Value value) { return value.isInt(); }},
+      {ParameterKind::boolean, "bool", "a bool", [](Value value) { return value.isBool(); }},
+      {ParameterKind::string, "str", "a string", [](Value value) { return value.isString(); }},
+      {ParameterKind::other_literal, "", "a literal",
+       [](Value value) { return value.isScalar() || value.isIntList() || value.isString(); }}};
+  const auto* const known = std::ranges::find(kKinds, kind, &LiteralKind::kind);
+  return known == std::end(kKinds) ? kKinds[4] : *known;
+}
 
 std::size_t Inputs::count_of(const std::vector<Parameter>& parameters, std::size_t required) const {
   const std::size_t given = count(0);
@@ -47,4 +51,7 @@ c10::IValue Inputs::bind_any(const Parameter& parameter) {
 }
 
 }  // namespace internal
+
+std::string_view Parameter::type_name() const { return internal::literal_kind(kind).type; }
+
 }  // namespace fx

@@ -38,6 +38,14 @@ namespace internal {
 
 class Session;
 
+/// What a kind of literals is called in patterns and in messages, and what may be given for one.
+struct LiteralKind {
+  ParameterKind kind;
+  std::string_view type, words;
+  bool (*fits)(const c10::IValue& value);
+};
+const LiteralKind& literal_kind(ParameterKind kind);
+
 template <typename Type>
 inline constexpr bool kUnsupported = false;
 

@@ -1,14 +1,13 @@
 #include <fxgraph/trace/known_values.h>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/effects/tracked_effects.h>
 #include <fxgraph/run/call.h>
+#include <fxgraph/run/keep_random_state.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/trace/cleanup.h>
@@ -183,31 +182,12 @@ class Evaluation {
   bool writes_ = false;  // something needed is written in place
 };
 
-// Puts the generator of random numbers back.
-class Unseen {
- public:
-  Unseen() {
-    const std::lock_guard<std::mutex> lock(generator_.mutex());
-    state_ = generator_.get_state();
-  }
-  ~Unseen() {
-    const std::lock_guard<std::mutex> lock(generator_.mutex());
-    generator_.set_state(state_);
-  }
-  Unseen(const Unseen&) = delete;
-  Unseen& operator=(const Unseen&) = delete;
-
- private:
-  const c10::impl::ExcludeDispatchKeyGuard untraced_{kTraceKeys};
-  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
-  at::Tensor state_;
-};
-
 }  // namespace
 
 std::vector<at::Tensor> values_of_call(const Session& session, const std::vector<const Node*>& nodes) {
   if (nodes.empty()) return {};
-  const Unseen unseen;
+  const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+  const KeepRandomState keep;
   return Evaluation(session, nodes).run_call();
 }
 

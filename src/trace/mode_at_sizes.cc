@@ -1,7 +1,9 @@
 // The part of ModeSwitch that looks at other sizes: a program that does the same in both modes at the sizes of the
 // examples need not do so at others (`if (is_training() && x.size(1) > 64) …`). Both modes are run once more, at
 // the same other sizes; each must do what it does at those of the examples, with the same numbers as the other.
+#include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fxgraph/trace/mode_switch.h>
@@ -10,61 +12,25 @@
 namespace fx::internal {
 namespace {
 
-using Ids = std::vector<std::optional<std::uint32_t>>;
-using NumberPlace = std::pair<std::uint32_t, std::uint32_t>;  // of a call of the trace
+// Numbers and tensors of a run that are others than at the examples, by the nodes of the trace that made them.
+struct Others {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Argument> numbers;
+  std::map<std::uint32_t, at::Tensor> constants;
 
-// Two runs at the same sizes, one in each mode.
-class TwoRuns {
- public:
-  TwoRuns(const TraceLog& own, const TraceLog& other, const Ids& ids) : own_(own), other_(other), ids_(ids) {
-    for (std::uint32_t call = 0; call < ids.size(); ++call) {
-      if (ids[call]) calls_.emplace(own.index_of(*ids[call]), call);
+  template <typename IdOf>
+  Others(const Probe& run, const IdOf& id_of) {
+    for (const Probe::Change& change : run.changes()) {
+      if (const auto id = id_of(change.call)) numbers.emplace(std::pair(*id, change.leaf), change.value);
+    }
+    for (const Probe::ChangedConstant& each : run.changed_constants()) {
+      if (const auto id = id_of(each.call)) constants.emplace(*id, each.value);
     }
   }
-
-  /// Whether both have the same numbers in all calls that the graph has.
-  bool same_numbers(const Probe& own, const Probe& other) const {
-    std::map<NumberPlace, Argument> mine, theirs;
-    for (const Probe::Change& change : own.changes()) {
-      if (calls_.contains(change.call)) mine.emplace(NumberPlace(change.call, change.leaf), change.value);
-    }
-    for (const Probe::Change& change : other.changes()) {
-      if (ids_[change.call]) theirs.emplace(NumberPlace(own_.index_of(*ids_[change.call]), change.leaf), change.value);
-    }
-    const auto at = [&](const std::map<NumberPlace, Argument>& changes, const TraceLog& log, std::uint32_t call,
-                        NumberPlace leaf) {
-      const auto changed = changes.find(leaf);
-      return changed == changes.end() ? log.leaf(call, leaf.second) : changed->second;
-    };
-    for (const auto* changes : {&mine, &theirs}) {
-      for (const auto& [leaf, value] : *changes) {
-        if (own_[leaf.first].node->is_erased()) continue;
-        if (at(mine, own_, leaf.first, leaf) != at(theirs, other_, calls_.at(leaf.first), leaf)) return false;
-      }
-    }
-    return same_constants(own, other);
+  bool operator==(const Others& other) const {
+    return numbers == other.numbers && std::ranges::equal(constants, other.constants, [](const auto& a, const auto& b) {
+             return a.first == b.first && same_data(a.second, b.second);
+           });
   }
-
- private:
-  bool same_constants(const Probe& own, const Probe& other) const {
-    std::map<std::uint32_t, at::Tensor> mine;
-    for (const Probe::ChangedConstant& each : own.changed_constants()) {
-      if (calls_.contains(each.call) && !own_[each.call].node->is_erased()) mine.emplace(each.call, each.value);
-    }
-    for (const Probe::ChangedConstant& each : other.changed_constants()) {
-      const auto& id = ids_[each.call];
-      if (!id || own_[own_.index_of(*id)].node->is_erased()) continue;
-      const auto same = mine.find(own_.index_of(*id));
-      if (same == mine.end() || !same_data(same->second, each.value)) return false;
-      mine.erase(same);
-    }
-    return mine.empty();
-  }
-
-  const TraceLog& own_;
-  const TraceLog& other_;
-  const Ids& ids_;
-  std::map<std::uint32_t, std::uint32_t> calls_;  // of the other mode, by those of the trace
 };
 
 }  // namespace
@@ -86,13 +52,21 @@ std::string ModeSwitch::difference_at_sizes(const ProbedProgram& program, const 
                             .most_recordings = program.most_recordings,
                             .raised = program.raised,
                             .updates = probed_updates(other_->log(), other_->session(), other_->updates())};
-  const TwoRuns both(program.log, other.log, ids_);
+  // Of calls that both modes make and the graph still has.
+  using Id = std::optional<std::uint32_t>;
+  const auto kept = [&](Id id) { return id && !program.log[program.log.index_of(*id)].node->is_erased() ? id : Id(); };
+  const auto id_of_theirs = [&](std::uint32_t call) { return kept(ids_[call]); };
+  const std::set<Id> shared(ids_.begin(), ids_.end());
+  const auto id_of_own = [&](std::uint32_t call) {
+    const Id id = program.log[call].node->id();
+    return shared.contains(id) ? kept(id) : Id();
+  };
   const std::vector<at::Tensor> stand_ins = groups.stand_ins(groups.with_broadcast(groups.choose(groups.free(), 0)));
   Probe own(program), theirs(other);
   if (!own.run(stand_ins) || !agrees(own)) return {};  // there is nothing to compare
   std::string difference;
   if (theirs.run(stand_ins)) {
-    if (both.same_numbers(own, theirs)) return {};
+    if (Others(own, id_of_own) == Others(theirs, id_of_theirs)) return {};
     difference = "a number that the program computes of it is another one";
   } else {
     if (theirs.threw() && is_about_statistics(theirs.why())) return {};  // so does the module

@@ -20,26 +20,6 @@ std::string default_name(std::size_t position, std::size_t count) {
   return "arg_" + std::to_string(position);
 }
 
-std::string_view words_for(ParameterKind kind) {
-  switch (kind) {
-    case ParameterKind::floating: return "a number";
-    case ParameterKind::integer: return "an int";
-    case ParameterKind::boolean: return "a bool";
-    case ParameterKind::string: return "a string";
-    default: return "a literal";
-  }
-}
-
-bool fits(const c10::IValue& value, ParameterKind kind) {
-  switch (kind) {
-    case ParameterKind::floating: return value.isDouble() || value.isInt();
-    case ParameterKind::integer: return value.isInt();
-    case ParameterKind::boolean: return value.isBool();
-    case ParameterKind::string: return value.isString();
-    default: return value.isScalar() || value.isIntList() || value.isString();
-  }
-}
-
 // An optional parameter that is given is not optional in the graph.
 std::string without_optional(std::string_view annotation) {
   constexpr std::string_view kOptional = "typing.Optional[";
@@ -141,8 +121,8 @@ bool PlaceholderInputs::next(const Parameter& parameter, InputItem& item) {
 
 c10::IValue PlaceholderInputs::literal(const InputItem& item, ParameterKind kind) {
   const bool is_part = item.node && !item.node->is(Op::placeholder);  // of a struct or tuple
-  if ((item.node && !is_part) || !item.example || !fits(*item.example, kind))
-    wrong_example(item.example, words_for(kind));
+  if ((item.node && !is_part) || !item.example || !literal_kind(kind).fits(*item.example))
+    wrong_example(item.example, literal_kind(kind).words);
   const std::optional<Argument> value = to_argument(*item.example);
   if (is_part) {
     specialise(*item.node, *value);

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,17 +25,24 @@ class Registrations {
   std::string change() const;
 
  private:
-  using Children = std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>>;
-  using Tensors = std::vector<std::pair<std::string, torch::Tensor>>;
+  /// A module, a parameter or a buffer.
+  struct Item {
+    const char* kind;
+    std::string name;
+    std::shared_ptr<torch::nn::Module> module;
+    torch::Tensor tensor;
+    bool is_named_as(const Item& other) const { return std::string_view(kind) == other.kind && name == other.name; }
+    bool operator==(const Item& other) const {
+      return is_named_as(other) && module == other.module && tensor.is_same(other.tensor);
+    }
+  };
+  using Items = std::vector<Item>;
   struct Entry {
     std::string name;
     std::shared_ptr<torch::nn::Module> module;
-    Children children;
-    Tensors parameters, buffers;
+    Items items;
   };
-  static Children children_of(const torch::nn::Module& module);
-  static Tensors parameters_of(const torch::nn::Module& module);
-  static Tensors buffers_of(const torch::nn::Module& module);
+  static Items items_of(const torch::nn::Module& module);
 
   std::vector<Entry> entries_;
 };

@@ -127,7 +127,6 @@ class Session : public std::enable_shared_from_this<Session> {
   }
   /// The first question that was refused; empty when none was.
   const std::string& refused() const { return refused_; }
-  bool is_followed() const { return follower_ != nullptr; }
   /// The program asks for the shape of what `node` stands for.
   void asked(const Node* node) const {
     if (follower_ && node) follower_->asked(*node);

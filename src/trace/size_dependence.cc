@@ -11,7 +11,7 @@ void SizeSearch::fix_where(const std::function<bool(const Probe&)>& depends, std
   // Where it was seen to be another number, first.
   std::vector<GroupSizes> tried;
   for (std::size_t i = 0; i < samples_.size(); ++i) {
-    if (depends(*samples_[i])) tried.push_back(sizes_[i]);
+    if (depends(*samples_[i])) tried.push_back(taken_[i].sizes);
   }
   tried.push_back(groups_.choose(active, 0));
   bool any = false;

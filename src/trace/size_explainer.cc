@@ -10,7 +10,7 @@ namespace fx::internal {
 namespace {
 
 constexpr std::size_t kMostSizes = 96;
-constexpr std::size_t kMostInProducts = 12, kMostInGrids = 8, kMostBounded = 24;
+constexpr std::size_t kMostInProducts = 12;
 
 }  // namespace
 
@@ -25,13 +25,9 @@ enum class SizeExplainer::Bases : std::uint8_t {
   ceilings,
   smaller,
   larger,
-  excesses,  ///< a difference, or 0
-  triples,   ///< products of two and of three
-  grids,     ///< the parts of an image, (a // d)·(b // d), and with a third factor; rounded up as well
-  factored,  ///< one size times what is explained by itself
-  factored_twice,
-  with_products,  ///< a product and what is explained by itself
-  of_two          ///< j·a + k·b + c
+  triples,       ///< products of two and of three
+  factored,      ///< one size times what is explained by itself
+  with_products  ///< a product and what is explained by itself
 };
 
 struct SizeExplainer::Pairing {
@@ -53,9 +49,7 @@ const SizeExplainer::Pairing SizeExplainer::kPairings[] = {
     {Bases::ceilings, false, [](std::int64_t a, std::int64_t b) { return b == 0 ? 0 : -floor_divide(-a, b); },
      [](const SizeExpr& a, const SizeExpr& b) { return floor_div(a + b - 1, b); }},
     {Bases::smaller, true, [](std::int64_t a, std::int64_t b) { return std::min(a, b); }, min},
-    {Bases::larger, true, [](std::int64_t a, std::int64_t b) { return std::max(a, b); }, max},
-    {Bases::excesses, false, [](std::int64_t a, std::int64_t b) { return std::max<std::int64_t>(a - b, 0); },
-     [](const SizeExpr& a, const SizeExpr& b) { return max(a - b, 0); }}};
+    {Bases::larger, true, [](std::int64_t a, std::int64_t b) { return std::max(a, b); }, max}};
 
 struct SizeExplainer::Row {
   Bases bases;
@@ -77,19 +71,13 @@ const SizeExplainer::Row SizeExplainer::kRows[] = {{Bases::sizes, affine_form, t
                                                    {Bases::differences, shifted_form, false, true},
                                                    {Bases::sums, shifted_form, false, true},
                                                    {Bases::differences, half_form},
-                                                   {Bases::excesses, half_form},
                                                    {Bases::paddings, half_form},
                                                    {Bases::sizes, windowed_form},
                                                    {Bases::smaller, same_form},
                                                    {Bases::larger, same_form},
                                                    {Bases::sizes, bounded_form},
-                                                   {Bases::differences, bounded_form},
-                                                   {Bases::products, bounded_form},
                                                    {Bases::triples, affine_form},
-                                                   {Bases::with_products, nullptr},
-                                                   {Bases::grids, affine_form},
-                                                   {Bases::of_two, nullptr},
-                                                   {Bases::factored_twice, nullptr}};
+                                                   {Bases::with_products, nullptr}};
 
 // ── What is known ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -170,37 +158,9 @@ bool SizeExplainer::for_each_product(const Visit& visit) const {
 }
 
 template <typename Visit>
-bool SizeExplainer::for_each_grid(const Visit& visit) const {
-  const std::size_t count = std::min(sizes_.size(), kMostInGrids);
-  RunValues grid;
-  for (const std::int64_t side : {16, 8, 4, 2, 32, 14, 7, 3, 28}) {
-    for (const std::int64_t more : {std::int64_t{0}, side - 1}) {
-      for (std::size_t a = 0; a < count; ++a) {
-        for (std::size_t b = a + 1; b < count; ++b) {
-          for (std::size_t third = 0; third <= count; ++third) {  // the last for none
-            if (third == a || third == b) continue;
-            grid = third < count ? sizes_[third].values : RunValues(sizes_[a].values.size(), 1);
-            for (std::size_t i = 0; i < grid.size(); ++i)
-              grid[i] *=
-                  floor_divide(sizes_[a].values[i] + more, side) * floor_divide(sizes_[b].values[i] + more, side);
-            const auto make = [&] {
-              const SizeExpr parts = floor_div(sizes_[a].size + more, side) * floor_div(sizes_[b].size + more, side);
-              return third < count ? sizes_[third].size * parts : parts;
-            };
-            if (visit(grid, make)) return true;
-          }
-        }
-      }
-    }
-  }
-  return false;
-}
-
-template <typename Visit>
 bool SizeExplainer::for_each_base(Bases bases, const Visit& visit) const {
   constexpr std::int64_t kLargestUnit = 64;
   if (bases == Bases::triples) return for_each_product(visit);
-  if (bases == Bases::grids) return for_each_grid(visit);
   for (const Pairing& pairing : kPairings) {
     if (pairing.bases == bases) return for_each_pair(pairing, visit);
   }
@@ -219,12 +179,9 @@ bool SizeExplainer::for_each_base(Bases bases, const Visit& visit) const {
 // ── Searching ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 std::optional<SizeExpr> SizeExplainer::by(const Row& row, const RunValues& values) {
-  if (row.bases == Bases::factored) return without_factor(values, 1);
-  if (row.bases == Bases::factored_twice) return without_factor(values, 2);
+  if (row.bases == Bases::factored) return without_factor(values);
   if (row.bases == Bases::with_products) return without_product(values);
-  if (row.bases == Bases::of_two) return of_two(values);
   if (row.bases == Bases::paddings && has_few_values(values)) return std::nullopt;
-  if (row.form == bounded_form && row.bases != Bases::sizes && sizes_.size() > kMostBounded) return std::nullopt;
   std::optional<FormOfOne> best;
   SizeExpr size;
   for_each_base(row.bases, [&](const RunValues& of, const auto& make) {
@@ -241,7 +198,7 @@ std::optional<SizeExpr> SizeExplainer::by(const Row& row, const RunValues& value
 }
 
 // A size times something plainer.
-std::optional<SizeExpr> SizeExplainer::without_factor(const RunValues& values, int factors) {
+std::optional<SizeExpr> SizeExplainer::without_factor(const RunValues& values) {
   for (std::size_t nth = 0; nth < sizes_.size(); ++nth) {
     RunValues rest = values;
     bool divides = true;
@@ -255,7 +212,6 @@ std::optional<SizeExpr> SizeExplainer::without_factor(const RunValues& values, i
     for (const Row& row : kRows) {
       if (!other && row.after_factor) other = by(row, rest);
     }
-    if (!other && factors > 1) other = without_factor(rest, factors - 1);
     if (!other) continue;
     const SizeExpr size = sizes_[nth].size * *other;
     note_guess(size);
@@ -277,27 +233,6 @@ std::optional<SizeExpr> SizeExplainer::without_product(const RunValues& values) 
   });
   if (found) note_guess(*found);
   return found;
-}
-
-std::optional<SizeExpr> SizeExplainer::of_two(const RunValues& values) {
-  constexpr std::int64_t kLargestFactor = 16;
-  const std::size_t count = std::min(sizes_.size(), kMostInProducts);
-  RunValues rest;
-  for (std::size_t a = 0; a < count; ++a) {
-    for (std::size_t b = a + 1; b < count; ++b) {
-      for (std::int64_t factor = -kLargestFactor; factor <= kLargestFactor; ++factor) {
-        if (factor == 0) continue;
-        rest = values;
-        for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= factor * sizes_[a].values[i];
-        const std::optional<FormOfOne> line = affine_form(sizes_[b].values, rest);
-        if (!line) continue;
-        const SizeExpr size = sizes_[a].size * factor + line->of(sizes_[b].size);
-        note_guess(size);
-        return size;
-      }
-    }
-  }
-  return std::nullopt;
 }
 
 std::optional<SizeExpr> SizeExplainer::search(const RunValues& values) {
@@ -343,7 +278,6 @@ std::optional<SizeExpr> SizeExplainer::search_real(const Reals& values) const {
       if (fit.exact()) return fit.exact();
     }
   }
-  for (const Known& known : sizes_) fit.try_line(of_one(known, 0), [&] { return known.size; });
   if (fit.best()) return fit.best();
   for_each_product([&](const RunValues& product, const auto& make) {
     if (product[0] != 0) fit.try_forms(Reals(product.begin(), product.end()), make);

@@ -54,14 +54,11 @@ class SizeExplainer {
   template <typename Visit>
   bool for_each_pair(const Pairing& pairing, const Visit& visit) const;
   template <typename Visit>
-  bool for_each_grid(const Visit& visit) const;
-  template <typename Visit>
   bool for_each_product(const Visit& visit) const;
   std::optional<SizeExpr> known(const RunValues& values) const;
   std::optional<SizeExpr> by(const Row& row, const RunValues& values);
-  std::optional<SizeExpr> without_factor(const RunValues& values, int factors);
+  std::optional<SizeExpr> without_factor(const RunValues& values);
   std::optional<SizeExpr> without_product(const RunValues& values);
-  std::optional<SizeExpr> of_two(const RunValues& values);
   std::optional<SizeExpr> search(const RunValues& values);
   std::optional<SizeExpr> search_real(const Reals& values) const;
   bool know(const SizeExpr& size, const RunValues& values);

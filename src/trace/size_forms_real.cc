@@ -90,15 +90,4 @@ void RealFit::try_form(const RealForm& form, double constant, const Reals& of, c
   if (fits_exactly) length_ = length;
 }
 
-void RealFit::try_line(const Reals& of, const Make& make) {
-  std::size_t j = 1;
-  while (j < of.size() && of[j] == of[0]) ++j;
-  if (j == of.size() || near_) return;
-  const double scale = tidy((values_[j] - values_[0]) / (of[j] - of[0])), by = tidy(values_[0] - scale * of[0]);
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    if (scale == 0 || !nearly(values_[i], scale * of[i] + by)) return;
-  }
-  near_ = SizeExpr::call("Add", {product_of_reals(make(), SizeExpr::real(scale)), SizeExpr::real(by)});
-}
-
 }  // namespace fx::internal

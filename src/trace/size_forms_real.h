@@ -26,8 +26,6 @@ class RealFit {
   explicit RealFit(const Reals& values);
   /// Tries multiples and quotients of `of`.
   void try_forms(const Reals& of, const Make& make);
-  /// Tries scale · n + offset.
-  void try_line(const Reals& of, const Make& make);
   /// What makes it to the last bit, and what else has been found.
   const std::optional<SizeExpr>& exact() const { return exact_; }
   const std::optional<SizeExpr>& best() const { return exact_ ? exact_ : near_; }

@@ -49,11 +49,6 @@ void SizeGroup::add_reason(const std::string& reason, const CallPlace& place) {
   if (where.empty()) where = words_for(place);
 }
 
-std::optional<std::int64_t> SizeGroup::largest() const {
-  if (above == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
-  return (above - 1) / step * step;
-}
-
 void SizeGroup::stay_above(std::int64_t bound, const std::string& reason, const CallPlace& place) {
   below = bound, below_said = false;
   lowest = std::max(lowest, bound + 1);
@@ -214,12 +209,6 @@ GroupSizes SizeGroups::choose(const std::vector<std::uint32_t>& some, int round)
     if (groups[i].one_or) sizes[i] = round % 2 == 1 ? 1 : sizes[*groups[i].one_or];
   }
   return with_followers(std::move(sizes));
-}
-
-GroupSizes SizeGroups::part_of_the_way(const GroupSizes& sizes) const {
-  GroupSizes part = examples();
-  for (std::size_t i = 0; i < part.size(); ++i) part[i] += (sizes[i] - part[i]) / 3 / groups[i].step * groups[i].step;
-  return with_broadcast(std::move(part));
 }
 
 std::vector<at::Tensor> SizeGroups::stand_ins(const GroupSizes& some) const {

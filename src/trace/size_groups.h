@@ -46,9 +46,6 @@ struct SizeGroup {
 
   /// Whether nothing that is known is against this size.
   bool may_be(std::int64_t tried) const { return tried >= 1 && tried > below && tried < above && tried % step == 0; }
-  /// The smallest size that nothing known is against, and the largest, where there is one.
-  std::int64_t smallest() const { return std::max(below / step * step + step, step); }
-  std::optional<std::int64_t> largest() const;
   /// Whether nothing that is known is against any size.
   bool may_be_any() const {
     return !fixed && step == 1 && below < 1 && above == std::numeric_limits<std::int64_t>::max();
@@ -68,6 +65,10 @@ struct SizeGroup {
   /// Sizes are multiples of this. What was known of others says nothing.
   void vary_in(std::int64_t steps);
   void add_reason(const std::string& reason, const CallPlace& place);
+  /// The same where none is known.
+  void explain_by(const std::string& reason, const CallPlace& place) {
+    if (why.empty()) add_reason(reason, place);
+  }
 };
 
 /// A size for each group.
@@ -98,8 +99,6 @@ class SizeGroups {
   GroupSizes with_followers(GroupSizes sizes) const;
   /// The same, where groups that broadcast have the size of those that they broadcast to, too.
   GroupSizes with_broadcast(GroupSizes sizes) const;
-  /// Sizes a third of the way from the examples to these.
-  GroupSizes part_of_the_way(const GroupSizes& sizes) const;
   /// Empty tensors of these sizes, laid out as the examples.
   std::vector<at::Tensor> stand_ins(const GroupSizes& sizes) const;
   /// The sizes of these inputs; nothing where dimensions that are always equal are not.

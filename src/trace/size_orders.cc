@@ -51,13 +51,13 @@ bool SizeSearch::check_order(const Some& some, Order order, const std::function<
     const std::string how = order == Order::equal ? " when two sizes are the same" : " when sizes are in another order";
     for (const std::uint32_t group : some) fix(group, reason(*sample) + how, sample->where());
     for (std::size_t i = samples_.size(); i-- > 0;) {
-      if (!groups_.allow(sizes_[i])) forget(i);
+      if (!groups_.allow(taken_[i].sizes)) forget(i);
     }
     return true;
   }
   if (agrees(*sample)) return false;
   samples_.push_back(std::move(sample));  // one more to be explained
-  sizes_.push_back(sizes);
+  taken_.push_back({sizes});
   return true;
 }
 

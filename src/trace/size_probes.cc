@@ -1,5 +1,5 @@
 // The parts of a SizeSearch that look at sizes which it is given, or which are no samples: all at one, beyond what
-// operators refuse; and the steps that numbers of the program suggest.
+// operators refuse.
 #include <algorithm>
 #include <set>
 
@@ -12,7 +12,7 @@ std::string SizeSearch::take(const GroupSizes& sizes) {
   std::unique_ptr<Probe> sample = attempt(sizes, Probe::kToTheEnd, &came_through);
   if (!came_through) return in_words(*sample);
   samples_.push_back(std::move(sample));
-  sizes_.push_back(sizes);
+  taken_.push_back({sizes});
   return {};
 }
 
@@ -24,7 +24,7 @@ bool SizeSearch::add_probe(const GroupSizes& sizes) {
     return false;
   }
   samples_.push_back(std::move(sample));
-  sizes_.push_back(sizes);
+  taken_.push_back({sizes});
   return true;
 }
 
@@ -143,8 +143,8 @@ void SizeSearch::check_alone() {
 
 std::vector<std::vector<std::int64_t>> SizeSearch::largest_tried() const {
   std::vector<std::vector<std::int64_t>> largest;
-  for (const GroupSizes& sizes : sizes_) {
-    const std::vector<at::Tensor> inputs = groups_.stand_ins(sizes);
+  for (const Taken& taken : taken_) {
+    const std::vector<at::Tensor> inputs = groups_.stand_ins(taken.sizes);
     largest.resize(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       largest[i].resize(static_cast<std::size_t>(inputs[i].dim()));
@@ -153,27 +153,6 @@ std::vector<std::vector<std::int64_t>> SizeSearch::largest_tried() const {
     }
   }
   return largest;
-}
-
-// A number that the operator was given, where it divides the size: `view({b, h / 7, 7, c})`.
-bool SizeSearch::take_suggested_step(std::uint32_t index, const Probe& failure, std::int64_t bad) {
-  SizeGroup& group = groups_.groups[index];
-  const std::uint32_t last = failure.failed_at();
-  if (!failure.operator_refused() || last >= program_.log.size() || group.step != 1) return false;
-  std::set<std::int64_t> steps;
-  for (std::uint32_t leaf = 0; leaf < program_.log.num_leaves(last); ++leaf) {
-    const Argument number = program_.log.leaf(last, leaf);
-    if (number.is_int() && number.as_int() > 1 && number.as_int() <= group.size && group.size % number.as_int() == 0)
-      steps.insert(number.as_int());
-  }
-  for (const std::int64_t step : steps) {
-    if (bad % step == 0 || works_at({index}, group.size + 1, last) || !works_at({index}, group.size + step, last))
-      continue;
-    group.vary_in(step);
-    group.add_reason(reason(failure), failure.place());
-    return true;
-  }
-  return false;
 }
 
 }  // namespace fx::internal

@@ -1,12 +1,12 @@
 #include <fxgraph/trace/size_search.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 namespace fx::internal {
 namespace {
 
-constexpr int kTriesForABound = 5;
 constexpr std::uint64_t kForSamples = 3;  // recordings that runs which look for what fails leave over
 constexpr std::uint64_t kForCorners = 3;  // and that there are beyond them, for what bounds hide
 
@@ -25,7 +25,7 @@ std::unique_ptr<Probe> SizeSearch::attempt(const GroupSizes& sizes, std::uint32_
   auto sample = std::make_unique<Probe>(program_);
   const bool ran = sample->run(groups_.stand_ins(sizes), last);
   spent_ += sample->num_calls() + 1;
-  *came_through = ran && (!agrees_ || (*agrees_)(*sample));
+  *came_through = ran && (!agrees_ || last != Probe::kToTheEnd || (*agrees_)(*sample));
   if (*came_through && last == Probe::kToTheEnd) note_probed(sizes);
   if (sample->slices_more()) note_slice(sizes);
   return sample;
@@ -105,23 +105,22 @@ bool SizeSearch::changes_as_before(const Probe& sample) const {
 
 void SizeSearch::forget(std::size_t sample) {
   samples_.erase(samples_.begin() + static_cast<std::ptrdiff_t>(sample));
-  sizes_.erase(sizes_.begin() + static_cast<std::ptrdiff_t>(sample));
-  if (disguised_ != kNone && sample <= disguised_) disguised_ = sample == disguised_ ? kNone : disguised_ - 1;
-  round_ = 0;
+  taken_.erase(taken_.begin() + static_cast<std::ptrdiff_t>(sample));
 }
 
 void SizeSearch::forget_all() {
   samples_.clear();
-  sizes_.clear();
-  disguised_ = kNone;
-  round_ = 0;
+  taken_.clear();
 }
 
-void SizeSearch::drop_disguised() {
-  may_disguise_ = false;
-  const int round = round_;
-  forget(disguised_);
-  round_ = std::max(round - 1, 0);
+bool SizeSearch::drop_daring() {
+  for (std::size_t i = samples_.size(); i-- > 0;) {
+    if (taken_[i].kind == Kind::plain) continue;
+    (taken_[i].kind == Kind::far ? may_be_far_ : may_disguise_) = false;
+    forget(i);
+    return true;
+  }
+  return false;
 }
 
 bool SizeSearch::works(const GroupSizes& sizes, std::uint32_t last) {
@@ -129,6 +128,13 @@ bool SizeSearch::works(const GroupSizes& sizes, std::uint32_t last) {
   bool came_through = false;
   attempt(sizes, last, &came_through);
   return came_through;
+}
+
+// The next of the choices of sizes.
+int SizeSearch::round() const {
+  int next = 0;
+  while (std::ranges::find(taken_, next, &Taken::round) != taken_.end()) ++next;
+  return next;
 }
 
 int SizeSearch::choice_of(int round) const {
@@ -142,30 +148,30 @@ void SizeSearch::find(std::size_t count) {
     const Some active = groups_.free();
     if (active.empty()) return;
     if (!may_go_on()) return fix_rest(active);
-    const GroupSizes sizes = groups_.choose(active, choice_of(round_));
+    Taken taken{.sizes = {}, .round = round()};
+    taken.sizes = groups_.choose(active, choice_of(taken.round));
     const bool may_disguise = may_disguise_;
-    std::unique_ptr<Probe> sample = attempt_disguised(sizes);
+    std::unique_ptr<Probe> sample = attempt_disguised(taken.sizes);
     if (sample) {
-      disguised_ = samples_.size();
+      taken.kind = Kind::disguised;
     } else {
       bool came_through = false;
-      sample = attempt(sizes, Probe::kToTheEnd, &came_through);
+      sample = attempt(taken.sizes, Probe::kToTheEnd, &came_through);
       if (!came_through) {
         may_disguise_ = may_disguise;  // it is not for types and layouts
-        settle(active, sizes, *sample);
+        settle(active, taken.sizes, *sample);
         for (std::size_t i = samples_.size(); i-- > 0;) {
-          if (!groups_.allow(sizes_[i])) forget(i);
+          if (!groups_.allow(taken_[i].sizes)) forget(i);
         }
         continue;
       }
     }
     for (const std::uint32_t group : active) {
-      groups_.groups[group].lowest = std::min(groups_.groups[group].lowest, sizes[group]);
-      groups_.groups[group].highest = std::max(groups_.groups[group].highest, sizes[group]);
+      groups_.groups[group].lowest = std::min(groups_.groups[group].lowest, taken.sizes[group]);
+      groups_.groups[group].highest = std::max(groups_.groups[group].highest, taken.sizes[group]);
     }
     samples_.push_back(std::move(sample));
-    sizes_.push_back(sizes);
-    ++round_;
+    taken_.push_back(std::move(taken));
   }
 }
 
@@ -186,12 +192,7 @@ void SizeSearch::fix_rest(const Some& active) {
 }
 
 bool SizeSearch::has_seen(std::uint32_t group, std::int64_t size) const {
-  return std::any_of(sizes_.begin(), sizes_.end(), [&](const GroupSizes& sizes) { return sizes[group] == size; });
-}
-
-void SizeSearch::drop_behind(std::size_t count) {
-  samples_.resize(count);
-  sizes_.resize(count);
+  return std::ranges::any_of(taken_, [&](const Taken& each) { return each.sizes[group] == size; });
 }
 
 std::string SizeSearch::reason(const Probe& failure) const {
@@ -218,78 +219,43 @@ void SizeSearch::fix(std::uint32_t group, const std::string& why, const std::str
   groups_.groups[group].fix(why, where);
 }
 
-// ── What fails alone ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── What fails ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Probe& failure) {
   if (settle_as_demanded(sizes, failure)) return;
-  const std::uint32_t last = failure.failed_at();
+  const std::uint32_t last = last_of(failure);
   Some culprits;
-  Failures failures;
+  std::map<std::uint32_t, std::unique_ptr<Probe>> failures;
   for (const std::uint32_t group : active) {
     if (groups_.groups[group].one_or) continue;
-    GroupSizes alone = groups_.examples();
-    alone[group] = sizes[group];
     bool came_through = false;
-    std::unique_ptr<Probe> sample = attempt(alone, last, &came_through);
-    if (came_through || (round_ > 0 && narrow(group, sizes, *sample, last))) {
-      if (!came_through) return;  // all again within the new bounds
-      continue;
-    }
+    std::unique_ptr<Probe> sample = attempt(groups_.examples_with({group}, sizes[group]), last, &came_through);
+    if (came_through) continue;
     culprits.push_back(group);
-    failures.push_back(std::move(sample));
+    failures.emplace(group, std::move(sample));
   }
   if (culprits.empty()) return settle_together(active, sizes, failure);
-  const Some left = tie(culprits, active, sizes, last);
-  std::set<std::uint32_t> settled_steps;
-  for (std::size_t i = 0; i < culprits.size(); ++i) {
-    SizeGroup& group = groups_.groups[culprits[i]];
-    if (std::find(left.begin(), left.end(), culprits[i]) == left.end()) {
-      if (group.why.empty()) group.why = reason(*failures[i]), group.where = failures[i]->where();
-      continue;
+  // What came through before is tied to nothing.
+  Some left = samples_.empty() ? tie(culprits, active, sizes, last) : culprits;
+  for (const std::uint32_t each : culprits) {
+    if (std::ranges::find(left, each) == left.end())
+      groups_.groups[each].explain_by(reason(*failures[each]), failures[each]->place());
+  }
+  while (!left.empty()) {
+    const std::uint32_t first = left.front();
+    Some alike;  // as height and width are
+    std::ranges::copy_if(left, std::back_inserter(alike), [&](std::uint32_t each) {
+      const SizeGroup &a = groups_.groups[first], &b = groups_.groups[each];
+      return a.size == b.size && a.step == b.step && (sizes[first] > a.size) == (sizes[each] > b.size);
+    });
+    if (alike.size() < 2 || !find_steps(alike, groups_.examples(), sizes[first], *failures[first])) {
+      limit(first, sizes[first], *failures[first]);
+      alike = {first};
     }
-    if (group.fixed) continue;
-    if (group.step != 1) {
-      if (settled_steps.contains(culprits[i])) continue;
-      if (!widen_step(culprits[i], last)) fix(culprits[i], reason(*failures[i]), failures[i]->where());
-      continue;
-    }
-    const bool is_held = is_held_by_parameter(*failures[i]);
-    if (!is_held && take_suggested_step(culprits[i], *failures[i], sizes[culprits[i]])) continue;
-    const bool is_larger = sizes[culprits[i]] > group.size;
-    if (!(is_held && is_larger) && find_bound(culprits[i], sizes[culprits[i]], *failures[i], last)) continue;
-    Some alike;
-    for (std::size_t j = i; j < culprits.size(); ++j) {
-      const bool open = std::find(left.begin(), left.end(), culprits[j]) != left.end();
-      if (open && groups_.groups[culprits[j]].size == group.size && groups_.groups[culprits[j]].step == 1)
-        alike.push_back(culprits[j]);
-    }
-    const bool steps =
-        !is_held && (find_steps(alike, *failures[i]) || (alike.size() > 1 && find_steps({culprits[i]}, *failures[i])));
-    if (!steps) fix(culprits[i], reason(*failures[i]), failures[i]->where());
     for (const std::uint32_t each : alike) {
-      if (!steps || groups_.groups[each].step == 1) continue;
-      settled_steps.insert(each);
-      if (groups_.groups[each].why.empty())
-        groups_.groups[each].why = reason(*failures[i]), groups_.groups[each].where = failures[i]->where();
+      std::erase(left, each);
     }
   }
-}
-
-// Whether the program goes another way at `bad`, but not at the multiple of a power of two next to it, nor at all sizes
-// just before; nor on both sides of the example.
-bool SizeSearch::is_about_steps(std::uint32_t index, std::int64_t bad, std::uint32_t last) {
-  const SizeGroup& group = groups_.groups[index];
-  std::int64_t power = group.size & -group.size;
-  if (power == group.size) power /= 2;
-  if (group.step != 1 || power < 2) return false;
-  const std::int64_t near = std::max(power, (bad + power / 2) / power * power);
-  if (near == group.size || !works_at({index}, near, last)) return false;
-  const std::int64_t towards = bad < group.size ? 1 : -1;
-  const auto does = [&](std::int64_t size) { return works_at({index}, size, last); };
-  for (const std::int64_t by : {1, 2, 3}) {
-    if (!does(bad + towards * by)) return !does(group.size - 1) || !does(group.size + 1);
-  }
-  return false;
 }
 
 // Whether a graph of what has failed fails by itself, too: by the operator that has refused, or inside of a leaf
@@ -299,46 +265,10 @@ bool SizeSearch::is_said(const Probe& failure) const {
   return failure.operator_refused() || program_.log.is_inside_leaf(failure.failed_at());
 }
 
-// A later round fails where an earlier one came through: the sizes between do. False when there are none.
-bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Probe& failure, std::uint32_t last) {
-  SizeGroup& group = groups_.groups[index];
-  if (!is_held_by_parameter(failure) && take_suggested_step(index, failure, sizes[index])) return true;
-  if (!failure.threw() && is_about_steps(index, sizes[index], last) && find_steps({index}, failure)) {
-    if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
-    return true;
-  }
-  // An operator that refuses says it by itself: from where on need not be known.
-  return narrow_to(index, sizes[index], failure, last, /*looks=*/!is_said(failure));
-}
-
-// A program that goes another way from some size on, or refuses: from which is looked for. False when no other size is
-// left.
-bool SizeSearch::narrow_to(std::uint32_t index, std::int64_t bad, const Probe& failure, std::uint32_t last,
-                           bool looks) {
-  SizeGroup& group = groups_.groups[index];
-  std::int64_t good = bad < group.size ? group.lowest : group.highest;
-  const auto distance = [&] { return bad < good ? good - bad : bad - good; };
-  for (int tries = 0; tries < kTriesForABound && may_explore() && looks && distance() > group.step; ++tries) {
-    const std::int64_t middle = good + (bad - good) / group.step / 2 * group.step;
-    if (middle == good) break;
-    (works_at({index}, middle, last) ? good : bad) = middle;
-  }
-  if (bad < group.size) {
-    group.below = std::max(group.below, bad);
-    group.below_said = group.below_said && is_said(failure);
-    group.lowest = std::min(group.lowest, good);
-  } else {
-    group.above = std::min(group.above, bad);
-    group.above_said = group.above_said && is_said(failure);
-    group.highest = std::max(group.highest, good);
-  }
-  if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
-  return group.above > group.size + group.step || group.below + group.step < group.size;
-}
-
-// Takes one group after the other; one that does not fit those before is tied to one of them, or fixed.
+// Takes one group after the other; one that does not fit those before is tied to one of them, goes in steps, or is
+// fixed: no bound describes how dimensions compare.
 void SizeSearch::settle_together(const Some& active, const GroupSizes& sizes, const Probe& failure) {
-  const std::uint32_t last = failure.failed_at();
+  const std::uint32_t last = last_of(failure);
   GroupSizes grown = groups_.examples();
   bool settled = false;
   for (std::size_t i = 0; i < active.size(); ++i) {
@@ -350,35 +280,32 @@ void SizeSearch::settle_together(const Some& active, const GroupSizes& sizes, co
       continue;
     }
     settled = true;
-    // Each alone went as far before: it is this corner that does not do, and the program says so by itself.
-    if (round_ > 0 && (failure.threw() || failure.operator_refused())) {
-      const bool below_said = group.below_said, above_said = group.above_said;
-      const bool narrowed = narrow(active[i], sizes, failure, last);
-      group.below_said = below_said;
-      group.above_said = above_said;
-      if (narrowed) continue;
-    }
-    if (round_ > 0 && !is_said(failure) &&
-        narrow_together({active.begin(), active.begin() + static_cast<std::ptrdiff_t>(i) + 1}, more, failure))
-      return;
     bool tied = false;
     for (std::size_t j = 0; j < i && !tied; ++j) {
       if (groups_.groups[active[j]].size != group.size || grown[active[j]] == group.size) continue;
-      more[active[i]] = grown[active[j]];
-      if (!works(more, last)) continue;
+      GroupSizes alike = more;
+      alike[active[i]] = grown[active[j]];
+      if (!works(alike, last)) continue;
       tied = true;
+      grown = alike;
       if (group.size == 1 && !group.one_or) {
         group.one_or = active[j];
       } else {
         groups_.tie(active[j], active[i]);
       }
-      grown = more;
     }
-    if (tied) continue;
-    if (!find_steps_beside(active[i], grown, last)) {
-      fix(active[i], reason(failure), failure.where());
-    } else if (group.why.empty()) {
-      group.why = reason(failure), group.where = failure.where();
+    // Each alone went as far before: it is this corner that does not do, and the program says so by itself.
+    const bool is_corner = !samples_.empty() && failure.threw() && !tied;
+    const std::int64_t bad = sizes[active[i]];
+    if (is_corner && bad < group.size) group.below = std::max(group.below, bad);
+    if (is_corner && bad > group.size) group.above = std::min(group.above, bad);
+    if (is_corner || tied || find_steps({active[i]}, more, bad, failure)) continue;
+    fix(active[i], reason(failure), failure.where());
+    for (std::size_t j = 0; j < i && !samples_.empty(); ++j) {
+      GroupSizes two = groups_.examples_with({active[i]}, sizes[active[i]]);
+      two[active[j]] = grown[active[j]];
+      if (two[active[j]] != groups_.groups[active[j]].size && !works(two, last))
+        fix(active[j], reason(failure), failure.where());
     }
   }
   if (settled) return;

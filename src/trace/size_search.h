@@ -9,6 +9,7 @@
 // again without.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -41,15 +42,17 @@ class SizeSearch {
   /// Whether sizes may be as large as one likes: neither we nor the program compute anything of what has them.
   bool may_go_far();
   /// Whether one of the samples ran on inputs of another type and layout, too, and did what the others do.
-  bool is_disguised() const { return disguised_ < samples_.size(); }
-  /// Drops that sample: there is no expression for what it did. From now on all have the examples' types and layouts.
-  void drop_disguised();
+  bool is_disguised() const { return std::ranges::find(taken_, Kind::disguised, &Taken::kind) != taken_.end(); }
+  /// Drops the last sample that was far, past sizes from which on some programs treat inputs in another way, or that
+  /// was disguised: there is no expression for what it did. A plain one is taken in its place. False without one.
+  bool drop_daring();
+  /// Whether one that was far has been dropped.
+  bool is_belied_far() const { return !may_be_far_; }
 
-  /// Tries sizes that are far larger, past those from which on some programs treat inputs in another way, where nothing
-  /// is computed of them; asserts how far the program does the same, and `agrees` with the graph about numbers.
-  /// False where something is computed, so that nothing was tried. Where the program comes through and only numbers are
-  /// not those of the graph, nothing is asserted if `others` is given: it is these sizes.
-  bool check_far(const std::function<bool(const Probe&)>& agrees, std::optional<GroupSizes>* others);
+  /// Tries sizes that are far, where nothing is computed of what has them; asserts how far the program does the same,
+  /// and `agrees` with the graph about numbers. True when only numbers are others: they are a sample of their own, to
+  /// be explained; once that has been dropped, bounds are asserted for them, too.
+  bool check_far(const std::function<bool(const Probe&)>& agrees);
 
   /// Tries sizes in the other order (a width above the height, where the example has them the other way round), and
   /// sizes that are all the same; fixes those whose order or equality sends the program another way. True when there is
@@ -66,8 +69,6 @@ class SizeSearch {
   /// Takes one more sample, at these sizes; false when it does not come through. What does not do at sizes that were
   /// not seen is then left out.
   bool add_probe(const GroupSizes& sizes);
-  /// Drops the samples behind the first `count`.
-  void drop_behind(std::size_t count);
 
   /// Sizes at which the program slices what it takes whole at the examples', where dimensions are not free for that;
   /// nothing where there are none.
@@ -95,8 +96,12 @@ class SizeSearch {
 
  private:
   using Some = std::vector<std::uint32_t>;
-  using Failures = std::vector<std::unique_ptr<Probe>>;  // of each culprit
-  static constexpr std::size_t kNone = ~std::size_t{0};
+  enum class Kind : std::uint8_t { plain, disguised, far };
+  struct Taken {
+    GroupSizes sizes;
+    int round = -1;  // of find()
+    Kind kind = Kind::plain;
+  };
 
   void leave_out(const GroupSizes& sizes, const std::string& why, const CallPlace& place);
   void fix_rest(const Some& active);
@@ -106,35 +111,31 @@ class SizeSearch {
   bool settle_as_demanded(const GroupSizes& sizes, const Probe& failure);
   bool keep_to(std::uint32_t index, std::int64_t tried, const SizeCondition& demand, const Probe& failure);
   bool fix_unless_near(std::uint32_t index, std::int64_t tried, const Probe& failure);
-  bool take_suggested_step(std::uint32_t group, const Probe& failure, std::int64_t bad);
   void exclude_ones(const Some& some, const Probe& all,
                     const std::function<std::unique_ptr<Probe>(const Some&)>& try_ones);
   std::unique_ptr<Probe> attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through);
   std::unique_ptr<Probe> attempt_disguised(const GroupSizes& sizes);
+  int round() const;
   int choice_of(int round) const;
+  static std::uint32_t last_of(const Probe& failure) {
+    return failure.came_through() ? Probe::kToTheEnd : failure.failed_at();
+  }
   bool changes_as_before(const Probe& sample) const;
   void note_slice(const GroupSizes& sizes);
   void note_probed(const GroupSizes& sizes);
   void forget(std::size_t sample);
   void forget_all();
   bool works(const GroupSizes& sizes, std::uint32_t last);
-  bool is_about_steps(std::uint32_t group, std::int64_t bad, std::uint32_t last);
   void settle(const Some& active, const GroupSizes& sizes, const Probe& failure);
   void settle_together(const Some& active, const GroupSizes& sizes, const Probe& failure);
-  bool narrow_together(const Some& some, const GroupSizes& sizes, const Probe& failure);
-  bool narrow(std::uint32_t group, const GroupSizes& sizes, const Probe& failure, std::uint32_t last);
-  bool narrow_to(std::uint32_t group, std::int64_t bad, const Probe& failure, std::uint32_t last, bool looks);
-  bool find_bound(std::uint32_t group, std::int64_t bad, const Probe& failure, std::uint32_t last);
-  bool find_steps_beside(std::uint32_t group, const GroupSizes& others, std::uint32_t last);
-  bool goes_in_steps(std::uint32_t group, std::int64_t bad, std::uint32_t last);
   Some tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last);
-  bool find_steps(const Some& some, const Probe& failure);
-  bool widen_step(std::uint32_t group, std::uint32_t last);
+  void limit(std::uint32_t group, std::int64_t bad, const Probe& failure);
+  bool find_steps(const Some& some, GroupSizes beside, std::int64_t bad, const Probe& failure);
+  bool find_bound(std::uint32_t group, std::int64_t bad, const Probe& failure);
   bool works_at(const Some& some, std::int64_t size, std::uint32_t last);
   void fix(std::uint32_t group, const std::string& why, const std::string& where);
   void fix_where(const std::function<bool(const Probe&)>& depends, std::uint32_t last, const std::string& why);
   bool is_said(const Probe& failure) const;
-  bool bound(std::uint32_t group, std::int64_t far);
   enum class Order { reversed, equal };
   GroupSizes in_order(const Some& some, Order order) const;
   bool check_order(const Some& some, Order order, const std::function<bool(const Probe&)>& agrees, bool* is_refused);
@@ -145,15 +146,13 @@ class SizeSearch {
   const ProbedProgram& program_;
   SizeGroups& groups_;
   std::vector<std::unique_ptr<Probe>> samples_;
-  std::vector<GroupSizes> sizes_;  // of the samples
+  std::vector<Taken> taken_;  // for the samples
   const Disguise disguise_;
-  bool may_disguise_ = true;
+  bool may_disguise_ = true, may_be_far_ = true;
   bool has_computed_ = false;
   std::uint64_t spent_ = 0;                                    // operators that all runs have taken
   const std::function<bool(const Probe&)>* agrees_ = nullptr;  // who says of a run that came through whether it did
-  std::size_t disguised_ = kNone;                              // among the samples
-  int round_ = 0;
-  std::map<std::uint32_t, std::int64_t> slices_more_at_;  // a size of this group alone
+  std::map<std::uint32_t, std::int64_t> slices_more_at_;       // a size of this group alone
 };
 
 }  // namespace fx::internal

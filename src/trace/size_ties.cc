@@ -27,7 +27,7 @@ bool holds_at(const SizeCondition& condition, const std::map<std::string, std::i
 // nothing, or more than this. Of a call that was not made nobody knows its numbers: only what is equal counts.
 bool SizeSearch::settle_as_demanded(const GroupSizes& sizes, const Probe& failure) {
   const std::uint32_t at = program_.log.operator_at(failure.failed_at());
-  if (at >= program_.log.size() || failure.slices_more()) return false;
+  if (failure.came_through() || at >= program_.log.size() || failure.slices_more()) return false;
   std::map<std::string, std::int64_t> tried;
   for (std::uint32_t i = 0; i < sizes.size(); ++i) tried.emplace(group_symbol(i), sizes[i]);
   bool is_settled = false;
@@ -49,7 +49,7 @@ bool SizeSearch::settle_as_demanded(const GroupSizes& sizes, const Probe& failur
     }
     is_settled = true;
     SizeGroup& group = groups_.groups[std::min(first, last)];
-    if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
+    group.explain_by(reason(failure), failure.place());
   }
   return is_settled;
 }
@@ -95,6 +95,10 @@ bool SizeSearch::fix_unless_near(std::uint32_t index, std::int64_t tried, const 
   if (!is_larger || works_at({index}, tried, last)) return false;
   group.above = group.size + 1;
   return true;
+}
+
+bool SizeSearch::works_at(const Some& some, std::int64_t size, std::uint32_t last) {
+  return size >= 1 && works(groups_.examples_with(some, size), last);
 }
 
 // Any two of one size, for they may be so by chance; else all that fail. Returns those left over.

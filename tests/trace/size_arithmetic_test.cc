@@ -79,7 +79,7 @@ const std::vector<Arithmetic>& cases() {
       {"to_a_square", [](I h, I w) { return std::max(h, w) - w; }, true},
       {"half_to_a_square", [](I h, I w) { return (std::max(h, w) - w) / 2; }},
       {"rest_to_a_square", [](I h, I w) { return std::max(h, w) - w - (std::max(h, w) - w) / 2; }, true},
-      {"beside_the_square_in_the_middle", [](I h, I w) { return (h - std::min(h, w)) / 2; }, true},
+      {"beside_the_square_in_the_middle", [](I h, I w) { return (h - std::min(h, w)) / 2; }},
       {"sum_with_twice_the_other", [](I h, I w) { return h + 2 * w + 3; }, true},
       {"in_proportion", [](I h, I w) { return 32 * h / w; }},
       {"in_proportion_to_the_smaller", [](I h, I w) { return 32 * h / std::min(h, w); }},

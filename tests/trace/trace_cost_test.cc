@@ -98,4 +98,19 @@ TEST(TraceCost, OfModelsThatPeopleHave) {
   expect_cheap("gpt", testing::Gpt(), torch::randint(10, {2, 8}));
 }
 
+// Rows tell what convolutions make of inputs of any type and layout: none runs on data, which costs a whole run each.
+TEST(TraceCost, OfConvolutionsIsNoneOnData) {
+  static thread_local int kernels;
+  kernels = 0;
+  const at::CallbackHandle handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
+        const std::string_view name = call.name();
+        kernels += name.find("_conv2d_forward") != name.npos || name.find("mkldnn_convolution") != name.npos ? 1 : 0;
+        return nullptr;
+      }).scopes({at::RecordScope::FUNCTION}));
+  symbolic_trace(testing::ResNet18(), {torch::rand({2, 3, 64, 64})});
+  at::removeCallback(handle);
+  EXPECT_EQ(kernels, 0);
+}
+
 }  // namespace fx::trace_cost_test

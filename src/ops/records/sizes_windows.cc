@@ -65,12 +65,31 @@ void require_bias(SizeCall& c, const SizeExpr& channels, DType dtype) {
   SizeCall::require_type(bias, dtype);
 }
 
+/// Kernels write pixel by pixel only where the input or the weight has room for that: channels within the window, that
+/// within the batch.
+bool may_lie_by_pixels(const TensorType& tensor, std::size_t count) {
+  const std::size_t window = tensor.sizes.size() - count;
+  std::vector<std::size_t> innermost_first = {window - 1};
+  for (std::size_t dim = tensor.sizes.size(); dim-- > window;) innermost_first.push_back(dim);
+  if (window == 2) innermost_first.push_back(0);
+  std::int64_t least = 0;
+  for (const std::size_t dim : innermost_first) {
+    if (!tensor.strides || !(*tensor.strides)[dim].is_integer() || !tensor.sizes[dim].is_integer()) return true;
+    const std::int64_t stride = (*tensor.strides)[dim].value();
+    if (stride < least) return false;
+    least = stride * tensor.sizes[dim].value();
+  }
+  return true;
+}
+
 void give_image(SizeCall& c, const Convolution& conv, const SizeExpr& channels, const Sizes& image) {
-  Sizes sizes;
-  if (conv.batched) sizes.push_back(conv.input.sizes[0]);
-  sizes.push_back(channels);
-  sizes.insert(sizes.end(), image.begin(), image.end());
-  c.give(std::move(sizes), conv.input.dtype);
+  TensorType made{conv.input.dtype, {}, {}};
+  if (conv.batched) made.sizes.push_back(conv.input.sizes[0]);
+  made.sizes.push_back(channels);
+  made.sizes.insert(made.sizes.end(), image.begin(), image.end());
+  if (!may_lie_by_pixels(conv.input, conv.count) && !may_lie_by_pixels(conv.weight, conv.count))
+    made.strides = contiguous_strides(made.sizes);
+  c.give(std::move(made));
 }
 
 /// An image without rows is taken where there is none at all. What is made of no channels kernels tell.
