@@ -225,8 +225,8 @@ bool scales_by_head(DefinitionSite& site) {
   const auto divisor = site.number("s"), factor = site.number("c");
   if (divisor && std::abs(*divisor - root) > 1e-4 * root) return false;
   if (factor && std::abs(*factor * root - 1) > 1e-4) return false;
-  site.set("s", Argument(root));
-  site.set("c", Argument(1 / root));
+  if (!divisor) site.set("s", Argument(root));
+  if (!factor) site.set("c", Argument(1 / root));
   return true;
 }
 
@@ -240,8 +240,8 @@ bool takes_halves(DefinitionSite& site) {
   if (size % 2 != 0) return false;
   if (middle && !(*middle == Argument(size / 2))) return false;
   if (end && !(end->is_int() && end->as_int() >= size)) return false;
-  site.set("m", Argument(size / 2));
-  site.set("n", Argument(size));
+  if (!middle) site.set("m", Argument(size / 2));
+  if (!end) site.set("n", Argument(size));
   return true;
 }
 

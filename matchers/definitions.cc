@@ -30,7 +30,33 @@ std::optional<double> DefinitionSite::number(std::string_view name) const {
 const TensorInfo* DefinitionSite::tensor(std::string_view name) const {
   const Argument* value = argument(name);
   const Node* node = value ? value->node_or_null() : nullptr;
-  return node ? info_(*node) : nullptr;
+  return node ? tensor(*node) : nullptr;
+}
+
+const TensorInfo* DefinitionSite::tensor(const Node& node) const {
+  const TensorInfo* info = info_(node);
+  if (info && std::ranges::find(read_, &node) == read_.end()) read_.push_back(&node);
+  return info;
+}
+
+TypeSet floating_types() { return {DType::float16, DType::bfloat16, DType::float32, DType::float64}; }
+
+bool DefinitionSite::is_as_said() const {
+  return std::ranges::all_of(values_, [&](const auto& said) {
+    const Argument* bound = argument(said.first);
+    return !bound || *bound == said.second;
+  });
+}
+
+bool DefinitionSite::may_be_floating() const {
+  const TensorInfo* result = info_(match_.anchor());
+  const auto fits = [&](const TensorInfo* info) {
+    return !info || (floating_types().contains(info->dtype) && (!result || result->dtype == info->dtype));
+  };
+  return fits(result) && std::ranges::all_of(match_.bindings(), [&](const auto& bound) {
+           const Node* node = bound.second.node_or_null();
+           return !node || fits(info_(*node));
+         });
 }
 
 const Argument* DefinitionSite::value(std::string_view name) const {

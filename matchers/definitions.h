@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/ir/type_set.h>
 #include <fxgraph/matchers/match.h>
 
 namespace fx {
@@ -47,20 +48,31 @@ class DefinitionSite {
   /// What is known of the tensor bound to `name`, or of the result; null: nothing.
   /// @{
   const TensorInfo* tensor(std::string_view name) const;
-  const TensorInfo* result() const { return info_(match_.anchor()); }
-  const TensorInfo* tensor(const Node& node) const { return info_(node); }
+  const TensorInfo* result() const { return tensor(match_.anchor()); }
   /// @}
-  /// Says what `name` is on the other side.
+  /// False when what was said is not what is bound.
+  bool is_as_said() const;
+  /// False when the tensors that are bound are known not to be of floating-point numbers, or not of the result's type.
+  bool may_be_floating() const;
+  /// Whose sizes and types were read: the two sides are the same as long as they are these.
+  const std::vector<const Node*>& read() const { return read_; }
+  /// Says what `name` is; where it is bound, too, only that will do.
   void set(std::string_view name, Argument value) { values_.emplace_back(name, std::move(value)); }
 
   /// What `name` is: said by set(), or bound.
   const Argument* value(std::string_view name) const;
 
  private:
+  const TensorInfo* tensor(const Node& node) const;
+
   const Match& match_;
   std::function<const TensorInfo*(const Node&)> info_;
   std::vector<std::pair<std::string, Argument>> values_;
+  mutable std::vector<const Node*> read_;
 };
+
+/// Returns float16, bfloat16, float32 and float64.
+TypeSet floating_types();
 
 /// A row of the table.
 struct Definition {
@@ -71,9 +83,10 @@ struct Definition {
   std::vector<std::string> calls{};  ///< how the call itself is found; empty: as it is made
   /// Must accept a place of either side; may say what the other side needs. What is not known does not hold.
   bool (*holds)(DefinitionSite& site) = nullptr;
-  Promise promise = Promise::approximate;  ///< how far both sides agree
-  bool same_gradient = true;               ///< also where a bound is met
-  bool has_parts = false;                  ///< what it adds up from counts by itself, too: attention has its products
+  Promise promise = Promise::approximate;  ///< how far both sides agree, in float32 and float64
+  bool of_any_type = false;   ///< else of floating-point numbers; a rewrite must know that they are float32 or 64
+  bool same_gradient = true;  ///< also where a bound is met
+  bool has_parts = false;     ///< what it adds up from counts by itself, too: attention has its products
 };
 
 /// The rows, in the order in which they build on each other.

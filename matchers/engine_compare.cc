@@ -34,11 +34,9 @@ std::size_t Engine::num_users(const Node& node) const {
 
 bool Engine::passes_tests(std::uint32_t pattern, const Value& value, const Node* user) {
   const PatternNode& test = program_.node(pattern);
-  if (const std::size_t uses = value.node && test.max_uses + std::size_t{test.min_uses} != kManyUses
-                                   ? num_users(*value.node)
-                                   : test.min_uses;
-      uses < test.min_uses || uses > test.max_uses) {
-    if (!fail(pattern, value, user, Mismatch::uses)) return false;
+  if (value.node && (test.min_uses > 0 || test.max_uses != kManyUses)) {
+    const std::size_t uses = num_users(*value.node);
+    if ((uses < test.min_uses || uses > test.max_uses) && !fail(pattern, value, user, Mismatch::uses)) return false;
   }
   for (std::uint32_t i = 0; i < test.conditions.size(); ++i) {
     if (!test.conditions[i].test(value.copy()) && !fail(pattern, value, user, Mismatch::condition, i)) return false;

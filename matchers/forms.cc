@@ -172,10 +172,11 @@ bool FormMaker::take(const Step& step) {
 bool FormMaker::make(const Step& step, const Match& match) {
   Node& of = forms_.standing(match.anchor());
   DefinitionSite site(match, info_);
-  if (step.find->row->holds && !step.find->row->holds(site)) return false;
+  if (!step.find->row->of_any_type && !site.may_be_floating()) return false;
+  if (step.find->row->holds && !(step.find->row->holds(site) && site.is_as_said())) return false;
   Node* root = instantiate(*step.make->made, site, of);
   if (!root) return false;
-  forms_.add({root, &of, step.find->row, {match.nodes().begin(), match.nodes().end()}});
+  forms_.add({root, &of, step.find->row, site.read(), {match.nodes().begin(), match.nodes().end()}});
   return true;
 }
 

@@ -21,10 +21,11 @@ namespace fx::internal {
 
 /// A call that gives a value by a definition.
 struct Form {
-  Node* root;                 ///< the call
-  Node* of;                   ///< the node that stands there
-  const Definition* row;      ///< by which
-  std::vector<Node*> covers;  ///< what of the graph it stands for, `of` among them, in graph order
+  Node* root;                     ///< the call
+  Node* of;                       ///< the node that stands there
+  const Definition* row;          ///< by which
+  std::vector<const Node*> read;  ///< whose types and sizes it goes by
+  std::vector<Node*> covers;      ///< what of the graph it stands for, `of` among them, in graph order
 };
 
 /// The forms of the values of one graph; see the top of this file.

@@ -99,15 +99,65 @@ std::optional<Refusal> WriteOut::make_forms(const Match& match) {
   return {};
 }
 
+/// A value that a form stands for, or takes, to which something is written; null when there is none.
+const Node* WriteOut::written_among(const Form& form) const {
+  if (!effects_.any_writes()) return nullptr;
+  for (const Node* node : form.covers) {
+    const Node* covered = in_program(*node);
+    if (!covered) continue;
+    if (effects_.is_written(*covered)) return covered;
+    for (const Node* input : covered->all_input_nodes()) {
+      if (effects_.is_written(*input)) return input;
+    }
+  }
+  return nullptr;
+}
+
+/// True when what a form takes and gives is known to be of one type for which all kernels are there; for half precision
+/// some are not.
+bool WriteOut::is_of_one_type(const Form& form) const {
+  const TensorInfo* result = reading_->info(*form.of);
+  bool is = result && TypeSet{DType::float32, DType::float64}.contains(result->dtype);
+  form.root->for_each_input([&](const Node& input) {
+    const Node& standing = reading_->forms().standing(input);
+    if (reading_->forms().is_of_form(standing)) return;  // made of what is taken
+    const TensorInfo* info = reading_->info(standing);
+    is = is && info && info->dtype == result->dtype;
+  });
+  return is;
+}
+
+/// The form holds for these types and sizes.
+std::optional<Refusal> WriteOut::require_read(const Form& form) {
+  std::vector<Fact> facts;
+  for (const Node* node : guard_ ? form.read : std::vector<const Node*>()) {
+    if (node->is(Op::get_attr)) continue;  // it stays what it is
+    const Node& read = reading_->forms().standing(*node);
+    const Node* value = in_program(read);
+    if (!value)
+      return refused(reading_->source(read),
+                     form.row->name + " goes by the sizes of " + read.name() + ", which the program has no node for");
+    const TensorInfo* info = reading_->info(read);
+    facts.push_back({value, FactKind::dtype, TypeSet{info->dtype}});
+    facts.push_back({value, FactKind::sizes});
+  }
+  if (facts.empty()) return {};
+  std::string reason = guard_->require(rule_.view(), facts);
+  if (reason.empty()) return {};
+  return refused(reading_->source(*form.of), std::move(reason));
+}
+
 /// Puts the call of a form where its value stands, with what it takes that is only in the reading.
 std::optional<Refusal> WriteOut::write_form(const Form& form) {
   Node* of = in_program(*form.of);
   if (!of) return refused(reading_->source(*form.of), "an earlier rewrite replaced it");
-  for (const Node* node : form.covers) {
-    const Node* covered = in_program(*node);
-    if (covered && effects_.any_writes() && effects_.is_written(*covered))
-      return refused(*covered, "it is written, and by " + form.row->name + " it would be another value");
-  }
+  if (const Node* written = written_among(form))
+    return refused(*written, "it is written, and by " + form.row->name + " it would be read elsewhere");
+  if (!form.row->of_any_type && !is_of_one_type(form))
+    return refused(*of, form.row->name +
+                            " holds for float32 and float64, and these types are not known to be: give the "
+                            "shapes of the inputs");
+  if (std::optional<Refusal> no = require_read(form)) return no;
   std::vector<const Node*> missing = {form.root};
   for (std::size_t i = 0; i < missing.size(); ++i) {
     missing[i]->for_each_input([&](const Node& input) {

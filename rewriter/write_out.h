@@ -50,6 +50,9 @@ class WriteOut {
   std::optional<Refusal> write(Node& source);
   std::optional<Refusal> make_forms(const Match& match);
   std::optional<Refusal> write_form(const Form& form);
+  std::optional<Refusal> require_read(const Form& form);
+  const Node* written_among(const Form& form) const;
+  bool is_of_one_type(const Form& form) const;
   Node& copy(const Node& part, bool& is_there);
   void erase_unused(Node& node);
   std::optional<Refusal> check(const Node& source) const;

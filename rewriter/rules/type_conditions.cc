@@ -13,8 +13,6 @@ namespace fx::rules {
 
 namespace {
 
-constexpr TypeSet kFloating = {DType::float16, DType::bfloat16, DType::float32, DType::float64};
-
 bool names_dtype(const Call& call) {
   const Argument* dtype = call.argument("dtype");
   return dtype && !dtype->is_none();
@@ -64,20 +62,19 @@ const Node* typed_by(const Node& node) {
   return keeps ? call.args()[0].node_or_null() : nullptr;
 }
 
-TypeSet floating_types() { return kFloating; }
-
 bool is_floating(const Match& match, std::string_view name) {
   const TensorFacts info = match.info(name);
-  return info && info.is_of(kFloating);
+  return info && info.is_of(floating_types());
 }
 
 Decision has_kernel(const Match& match, std::string_view name, std::string_view packet) {
-  if (const TensorFacts info = match.info(name); info && info.is_of(kFloating & kernel_types(packet))) return true;
+  if (const TensorFacts info = match.info(name); info && info.is_of(floating_types() & kernel_types(packet)))
+    return true;
   const TypeSet types = types_of(match, name);
-  if (types.is_within(kFloating & kernel_types(packet))) return true;
+  if (types.is_within(floating_types() & kernel_types(packet))) return true;
   if (types == TypeSet::all())
     return refuse("whether its input is of a floating-point type is not known; give --input");
-  if (!types.is_within(kFloating)) return false;
+  if (!types.is_within(floating_types())) return false;
   return refuse("there is no " + std::string(packet) + " for numbers of its type, or of a type that it may have");
 }
 

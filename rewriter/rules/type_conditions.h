@@ -9,8 +9,6 @@
 
 namespace fx::rules {
 
-/// Returns float16, bfloat16, float32 and float64.
-TypeSet floating_types();
 /// True when the tensor called `name` is known to be of a floating-point type.
 bool is_floating(const Match& match, std::string_view name);
 /// True when LibTorch surely has the operator `packet` (see has_kernel_types) for the value called `name`, and that is

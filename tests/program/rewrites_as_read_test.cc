@@ -142,6 +142,11 @@ TEST(RewritesAsRead, ByDefinitions) {
   const torch::Tensor x = torch::randn({5}), before = gm->forward(x);
   ReplaceOptions options;
   options.find.definitions = true;
+  const RewriteReport unknown = replace_pattern(*gm, "aten::silu(x)", "aten::silu(x)", options);
+  ASSERT_EQ(unknown.refused.size(), 1u);
+  EXPECT_THAT(unknown.refused[0].reason, HasSubstr("give the shapes of the inputs"));
+  Shapes shapes = propagate_shapes(*gm, std::vector<TensorInfo>{{.dtype = DType::float32, .sizes = {5}}});
+  options.shapes = &shapes;
   const RewriteReport report = replace_pattern(*gm, "aten::silu(x)", "aten::silu(x)", options);
   EXPECT_EQ(report.applied, 1u) << report;
   ASSERT_EQ(report.written_out.size(), 1u);
