@@ -110,6 +110,7 @@ class Reading::Builder {
       if (made && (!reading_.values_[*made] || reading_.sources_[*made] == &node))
         reading_.values_[*made] = const_cast<Node*>(&node);
     }
+    if (any_) ask_inputs_for_ranks(reading_.graph_, options.modules);
     reading_.forms_ = std::make_unique<Forms>(reading_.graph_);
     take_out_writes();
     if (any_ || options.definitions) infer_shapes();

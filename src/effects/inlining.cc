@@ -1,6 +1,11 @@
 #include <fxgraph/effects/inlining.h>
 
+#include <algorithm>
+#include <optional>
+
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/ops/element.h>
 #include <fxgraph/support/error.h>
 
@@ -123,5 +128,47 @@ std::string why_misfit(const Node& call, const Graph& body) {
 }
 
 Inlined inline_calls(const Graph& graph, const CalledBody& body) { return Inliner(graph, body).run(); }
+
+namespace {
+
+bool may_change_a_rank(const Node& node) {
+  const NodeEffects effects = effects_of(node);
+  return node.is(Op::call_module) || effects.restructures || effects.unknown;
+}
+
+/// What goes into a layer that gives as many dimensions as it takes; null for other calls.
+Node* input_of_same_rank(const ModuleInfo& modules, const Node& layer) {
+  const Call call = call_of(layer);
+  if (!call) return nullptr;
+  const std::string_view packet = packet_of(call.schema().target.view());
+  const auto node_of = [&](const char* name) -> Node* {
+    const Argument* argument = call.argument(name);
+    return argument ? argument->node_or_null() : nullptr;
+  };
+  if (packet == "aten::linear") {  // a vector for a weight takes one dimension away
+    const Node* weight = node_of("weight");
+    if (!weight || !weight->is(Op::get_attr)) return nullptr;
+    const std::optional<TensorInfo> tensor = modules.tensor ? modules.tensor(weight->target().view()) : std::nullopt;
+    if (!tensor || tensor->sizes.size() != 2) return nullptr;
+  } else if (!packet.starts_with("aten::conv") && packet != "aten::batch_norm") {
+    return nullptr;
+  }
+  return node_of("input");
+}
+
+}  // namespace
+
+void ask_inputs_for_ranks(Graph& graph, const ModuleInfo& modules) {
+  if (std::ranges::any_of(graph.nodes(), may_change_a_rank)) return;
+  for (Node& node : graph.nodes()) {
+    const Call call = call_of(node);
+    const Argument* first = call && packet_of(call.schema().target.view()) == "aten::dim" ? call.argument(0) : nullptr;
+    Node* asked = first ? first->node_or_null() : nullptr;
+    while (Node* before = asked ? input_of_same_rank(modules, *asked) : nullptr) {
+      node.replace_input_with(*asked, *before);
+      asked = before;
+    }
+  }
+}
 
 }  // namespace fx

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include <fxgraph/effects/module_info.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/node_map.h>
 
@@ -26,6 +27,11 @@ struct Inlined {
 /// nodes of their paths; a value that is one node has the call's name. Throws Error(invalid_argument) naming the call
 /// that does not fit its body.
 Inlined inline_calls(const Graph& graph, const CalledBody& body);
+
+/// Asks what goes into a layer for its number of dimensions where `graph` asks what comes out of it. Layers keep that
+/// number, and normalisation asks for it first of all: the value between them then has one reader, as patterns want it.
+/// Nothing changes when a call in the graph may give a tensor other dimensions in place. `modules` has the weights.
+void ask_inputs_for_ranks(Graph& graph, const ModuleInfo& modules);
 
 /// Why the call cannot be one of the body, `takes 2 arguments`; empty when it can.
 std::string why_misfit(const Node& call, const Graph& body);

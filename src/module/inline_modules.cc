@@ -1,16 +1,11 @@
 #include <fxgraph/module/inline_modules.h>
 
-#include <ATen/core/Tensor.h>
 #include <torch/nn/modules/container/sequential.h>
 
-#include <algorithm>
-
-#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/effects/inlining.h>
-#include <fxgraph/ir/target.h>
+#include <fxgraph/module/module_info.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
-#include <fxgraph/ops/call.h>
 
 namespace fx {
 namespace {
@@ -51,46 +46,6 @@ Graph inline_modules(const GraphModule& module, const ModuleBodies& others) {
                    }).graph);
 }
 
-namespace {
-
-bool may_change_a_rank(const Node& node) {
-  const NodeEffects effects = effects_of(node);
-  return node.is(Op::call_module) || effects.restructures || effects.unknown;
-}
-
-// What goes into a layer that gives as many dimensions as it takes; null for other calls.
-Node* input_of_same_rank(const GraphModule& module, const Node& layer) {
-  const Call call = call_of(layer);
-  if (!call) return nullptr;
-  const std::string_view packet = packet_of(call.schema().target.view());
-  const auto node_of = [&](const char* name) -> Node* {
-    const Argument* argument = call.argument(name);
-    return argument ? argument->node_or_null() : nullptr;
-  };
-  if (packet == "aten::linear") {  // a vector for a weight takes one dimension away
-    const Node* weight = node_of("weight");
-    if (!weight || !weight->is(Op::get_attr)) return nullptr;
-    const at::Tensor tensor = module.find_attribute(weight->target().str());
-    if (!tensor.defined() || tensor.dim() != 2) return nullptr;
-  } else if (!packet.starts_with("aten::conv") && packet != "aten::batch_norm") {
-    return nullptr;
-  }
-  return node_of("input");
-}
-
-}  // namespace
-
-void ask_inputs_for_ranks(const GraphModule& module, Graph& graph) {
-  if (std::ranges::any_of(graph.nodes(), may_change_a_rank)) return;
-  for (Node& node : graph.nodes()) {
-    const Call call = call_of(node);
-    const Argument* first = call && packet_of(call.schema().target.view()) == "aten::dim" ? call.argument(0) : nullptr;
-    Node* asked = first ? first->node_or_null() : nullptr;
-    while (Node* before = asked ? input_of_same_rank(module, *asked) : nullptr) {
-      node.replace_input_with(*asked, *before);
-      asked = before;
-    }
-  }
-}
+void ask_inputs_for_ranks(const GraphModule& module, Graph& graph) { ask_inputs_for_ranks(graph, module_info(module)); }
 
 }  // namespace fx

@@ -25,9 +25,7 @@ using ModuleBodies = std::map<std::string, std::shared_ptr<const Graph>>;
 /// Throws Error(invalid_argument) naming the node when a call does not fit its module.
 Graph inline_modules(const GraphModule& module, const ModuleBodies& others = {});
 
-/// Asks what goes into a layer for its number of dimensions where `graph` asks what comes out of it. Layers keep that
-/// number, and normalisation asks for it first of all: the value between them then has one reader, as rules want it.
-/// Nothing changes when a call in the graph may give a tensor other dimensions in place. `module` has the weights.
+/// The same as for a bare graph, with the weights of `module`.
 void ask_inputs_for_ranks(const GraphModule& module, Graph& graph);
 
 /// Returns what a module computes in its present mode, as a graph over its own paths; null when that is not known.
