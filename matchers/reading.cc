@@ -36,6 +36,24 @@ bool may_write_in_place(Op op, Symbol target) {
   return is_function(op) && effects_of_each(op, target).value_or(NodeEffects{.writes = true}).writes;
 }
 
+/// True for a call of a function that writes in place when it is told to: `relu(x, inplace=True)`.
+bool may_be_told_to_write(const Node& node) {
+  const auto is_true = [](const Argument& argument) { return argument.is_bool() && argument.as_bool(); };
+  bool any = std::ranges::any_of(node.args(), is_true);
+  for (const auto& [name, value] : node.kwargs()) any = any || is_true(value);
+  return any;
+}
+
+/// True when some node, and not its target alone, may be read as something else.
+bool any_is_read(const Graph& graph, const std::function<bool(Op, Symbol)>& is_read) {
+  const auto surely = [&](Op op, Symbol target) {
+    return is_read(op, target) && (op == Op::call_module || effects_of_each(op, target));
+  };
+  return graph.any_called(surely) || std::ranges::any_of(graph.nodes(), [&](const Node& node) {
+           return is_function(node.op()) && may_be_told_to_write(node) && is_read(node.op(), node.target());
+         });
+}
+
 }  // namespace
 
 /// What the calls of some patterns accept.
@@ -232,7 +250,8 @@ std::shared_ptr<const Reading> Reading::of(const Graph& graph, std::span<const P
   const auto is_read = [&](Op op, Symbol target) {
     return (op == Op::call_module && opens_modules) || wanted.means_functional(op, target);
   };
-  if (!wanted.has_functions() || (!options.definitions && !graph.any_called(is_read))) return nullptr;
+  if (!wanted.has_functions()) return nullptr;
+  if (!options.definitions && !(graph.any_called(is_read) && any_is_read(graph, is_read))) return nullptr;
   std::shared_ptr<Reading> reading(new Reading(graph, options));
   return Builder(*reading, graph, wanted, made_from).build(patterns) ? reading : nullptr;
 }
