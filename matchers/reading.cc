@@ -7,6 +7,7 @@
 #include <fxgraph/effects/in_place.h>
 #include <fxgraph/effects/inlining.h>
 #include <fxgraph/ir/graph_order.h>
+#include <fxgraph/ir/target.h>
 #include <fxgraph/matchers/engine.h>
 #include <fxgraph/ops/schema_registry.h>
 
@@ -47,7 +48,7 @@ bool may_be_told_to_write(const Node& node) {
 /// True when some node, and not its target alone, may be read as something else.
 bool any_is_read(const Graph& graph, const std::function<bool(Op, Symbol)>& is_read) {
   const auto surely = [&](Op op, Symbol target) {
-    return is_read(op, target) && (op == Op::call_module || effects_of_each(op, target));
+    return is_read(op, target) && (op == Op::call_module || packet_of(target.view()).ends_with('_'));
   };
   return graph.any_called(surely) || std::ranges::any_of(graph.nodes(), [&](const Node& node) {
            return is_function(node.op()) && may_be_told_to_write(node) && is_read(node.op(), node.target());
