@@ -47,10 +47,10 @@ bool may_be_told_to_write(const Node& node) {
 
 /// True when some node, and not its target alone, may be read as something else.
 bool any_is_read(const Graph& graph, const std::function<bool(Op, Symbol)>& is_read) {
-  const auto surely = [&](Op op, Symbol target) {
+  const auto by_target = [&](Op op, Symbol target) {
     return is_read(op, target) && (op == Op::call_module || packet_of(target.view()).ends_with('_'));
   };
-  return graph.any_called(surely) || std::ranges::any_of(graph.nodes(), [&](const Node& node) {
+  return graph.any_called(by_target) || std::ranges::any_of(graph.nodes(), [&](const Node& node) {
            return is_function(node.op()) && may_be_told_to_write(node) && is_read(node.op(), node.target());
          });
 }
