@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fxgraph/ir/number_list.h>
+
 namespace fx::internal {
 
 namespace {
@@ -15,19 +17,9 @@ bool are_known(const Sizes& sizes) {
   return std::ranges::all_of(sizes, [](std::int64_t size) { return size >= 0; });
 }
 
-Argument list_of(const Sizes& values) { return Argument::list(std::vector<Argument>(values.begin(), values.end())); }
-
-/// The numbers of a list; one number is a list of it.
+/// One number is a list of it.
 std::optional<Sizes> numbers_of(const Argument* list) {
-  if (!list) return std::nullopt;
-  if (list->is_int()) return Sizes{list->as_int()};
-  if (!list->is_sequence()) return std::nullopt;
-  Sizes numbers;
-  for (const Argument& element : list->elements()) {
-    if (!element.is_int()) return std::nullopt;
-    numbers.push_back(element.as_int());
-  }
-  return numbers;
+  return list ? integers_of(Argument::list(elements_of(*list))) : std::nullopt;
 }
 
 /// How many dimensions there are, as far as the tensor or a permutation of it tells; -1: not known.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include <fxgraph/matchers/definition_conditions.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -15,10 +16,8 @@ std::string_view to_string(Promise promise) {
 }
 
 const Argument* DefinitionSite::argument(std::string_view name) const {
-  for (const auto& [bound, value] : match_.bindings()) {
-    if (bound == name) return &match_.argument(name);
-  }
-  return nullptr;
+  const int at = internal::PatternAccess::of(match_).find(Symbol(name));
+  return at < 0 ? nullptr : &match_.values()[static_cast<std::size_t>(at)];
 }
 
 std::optional<double> DefinitionSite::number(std::string_view name) const {

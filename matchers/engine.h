@@ -272,6 +272,10 @@ struct MatchBuilder {
     match.notes_ = true;
     match.asked_.clear();
   }
+  /// Notes what was asked for the match's sake beforehand.
+  static void add_notes(Match& match, const FactLog& asked) {
+    for (const Fact& fact : asked.facts()) match.asked_.note(fact);
+  }
   /// What was asked of the match, and by its pattern, of which `match` was found with shapes.
   static const FactLog& asked(const Match& match);
 };

@@ -178,11 +178,11 @@ class Explainer {
 }  // namespace internal
 
 std::string explain(const Graph& program, const Pattern& pattern, const Node& asked, const FindOptions& given) {
-  const std::shared_ptr<const internal::Reading> reading = internal::Reading::of(program, {&pattern, 1}, given);
-  const Node* read = reading ? reading->result(asked).node_or_null() : nullptr;
-  const Graph& graph = read ? reading->graph() : program;
-  const Node& node = read ? *read : asked;
-  const FindOptions& options = read ? reading->options() : given;
+  const internal::Searched searched(program, {&pattern, 1}, given);
+  const Node* value = searched.value_of(asked);
+  const Graph& graph = value ? searched.graph : program;
+  const FindOptions& options = value ? searched.options : given;
+  const Node& node = value ? *value : asked;
   const internal::Attempt attempt =
       internal::Explainer(graph, pattern, options, internal::PatternAccess::of(pattern).anchor).at(node);
   if (attempt.fits) return node.name() + ": fits" + (attempt.bindings.empty() ? "" : "; " + attempt.bindings);
@@ -261,9 +261,8 @@ bool is_nearer(const Group& a, const Group& b) {
 }  // namespace
 
 std::string near_misses(const Graph& program, const Pattern& pattern, const FindOptions& given, std::size_t lines) {
-  const std::shared_ptr<const internal::Reading> reading = internal::Reading::of(program, {&pattern, 1}, given);
-  const Graph& graph = reading ? reading->graph() : program;
-  const FindOptions& options = reading ? reading->options() : given;
+  const internal::Searched searched(program, {&pattern, 1}, given);
+  const auto& [reading, graph, options] = searched;
   internal::Explainer explainer(graph, pattern, options, internal::PatternAccess::of(pattern).anchor);
   internal::SearchPlan everywhere = explainer.plan();
   everywhere.impossible = false;  // an operator that is not there is an obstacle like any other

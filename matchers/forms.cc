@@ -37,12 +37,14 @@ struct FormMaker::Side {
   Pattern pattern;
   std::shared_ptr<const Graph> made;  ///< null: it is only found
   bool is_call;
+  std::set<std::string> operators{};  ///< that it calls, without overloads
+  std::string root{};                 ///< of what is made
 };
 
-/// Where `find` fits, `make` is the same.
+/// Where `find` fits, each of `make` is the same.
 struct FormMaker::Step {
   const Side* find;
-  const Side* make;
+  std::vector<const Side*> make;
 };
 
 namespace {
@@ -61,8 +63,6 @@ bool add_operators(const Pattern& pattern, std::set<std::string>& packets) {
   }
   return finite;
 }
-
-std::string root_of(const Graph& made) { return packet(made.output_node()->arg(0).node().target()); }
 
 std::size_t hash_of(Symbol target, std::span<const Argument> args) {
   std::size_t hash = target.id();
@@ -92,7 +92,10 @@ const std::vector<FormMaker::Side>& FormMaker::sides() {
         std::shared_ptr<const Graph> made;
         if (is_made) made = std::make_shared<const Graph>(graph_of_pattern(parse_expression(text)));
         Pattern pattern(text);
-        if (pattern.problems().empty()) sides->push_back({&row, std::move(pattern), std::move(made), is_call});
+        if (!pattern.problems().empty()) return;
+        Side& side = sides->emplace_back(Side{&row, std::move(pattern), std::move(made), is_call});
+        add_operators(side.pattern, side.operators);
+        if (side.made) side.root = packet(side.made->output_node()->arg(0).node().target());
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::syntax) throw;
       }
@@ -108,41 +111,42 @@ const std::vector<FormMaker::Side>& FormMaker::sides() {
   return all;
 }
 
-/// Steps whose results some pattern, or a step behind, can meet.
+/// Steps whose results some pattern, or another step, can meet; in the order of the table.
 std::vector<FormMaker::Step> FormMaker::steps_for(std::span<const Pattern> patterns) const {
   std::set<std::string> wanted;
   bool all = false;
   for (const Pattern& pattern : patterns) all = !add_operators(pattern, wanted) || all;
-  std::vector<Step> possible, steps;
-  for (const Side& find : sides()) {
-    for (const Side& make : sides()) {
-      if (find.row == make.row && make.made && find.is_call != make.is_call) possible.push_back({&find, &make});
+  const auto made_from = [&](const Side& find) {
+    std::vector<const Side*> make;
+    for (const Side& side : sides()) {
+      const bool is_other = side.row == find.row && side.made && side.is_call != find.is_call;
+      if (is_other && (all || wanted.contains(side.root))) make.push_back(&side);
     }
-  }
-  const auto take_wanted = [&] {
-    for (bool more = true; more;) {
-      more = false;
-      for (Step& step : possible) {
-        if (!step.find || !(all || wanted.contains(root_of(*step.make->made)))) continue;
-        add_operators(step.find->pattern, wanted);
-        steps.push_back(step);
-        step.find = nullptr;
-        more = true;
+    return make;
+  };
+  const auto close = [&] {
+    for (std::size_t before = 0; before != wanted.size();) {
+      before = wanted.size();
+      for (const Side& find : sides()) {
+        if (!made_from(find).empty()) wanted.insert(find.operators.begin(), find.operators.end());
       }
     }
   };
-  take_wanted();
+  close();
   // What has a wanted call inside and counts as one hides it.
   const std::set<std::string> inner = wanted;
-  for (Step& step : possible) {
-    if (!step.find || step.find->is_call || step.find->row->has_parts) continue;
-    std::set<std::string> operators;
-    add_operators(step.find->pattern, operators);
-    if (std::ranges::none_of(operators, [&](const std::string& name) { return inner.contains(name); })) continue;
-    wanted.insert(root_of(*step.make->made));
+  for (const Side& body : sides()) {
+    if (body.is_call || body.row->has_parts) continue;
+    if (std::ranges::none_of(body.operators, [&](const std::string& name) { return inner.contains(name); })) continue;
+    for (const Side& side : sides()) {
+      if (side.row == body.row && side.is_call && side.made) wanted.insert(side.root);
+    }
   }
-  take_wanted();
-  std::ranges::sort(steps, {}, [](const Step& step) { return std::pair(step.find, step.make); });
+  close();
+  std::vector<Step> steps;
+  for (const Side& find : sides()) {
+    if (std::vector<const Side*> make = made_from(find); !make.empty()) steps.push_back({&find, std::move(make)});
+  }
   return steps;
 }
 
@@ -170,14 +174,18 @@ bool FormMaker::take(const Step& step) {
 }
 
 bool FormMaker::make(const Step& step, const Match& match) {
+  const Definition& row = *step.find->row;
   Node& of = forms_.standing(match.anchor());
   DefinitionSite site(match, info_);
-  if (!step.find->row->of_any_type && !site.may_be_floating()) return false;
-  if (step.find->row->holds && !(step.find->row->holds(site) && site.is_as_said())) return false;
-  Node* root = instantiate(*step.make->made, site, of);
-  if (!root) return false;
-  forms_.add({root, &of, step.find->row, site.read(), {match.nodes().begin(), match.nodes().end()}});
-  return true;
+  if (!row.of_any_type && !site.may_be_floating()) return false;
+  if (row.holds && !(row.holds(site) && site.is_as_said())) return false;
+  bool any = false;
+  for (const Side* side : step.make) {
+    Node* root = instantiate(*side->made, site, of);
+    if (root) forms_.add({root, &of, &row, site.read(), {match.nodes().begin(), match.nodes().end()}});
+    any = any || root;
+  }
+  return any;
 }
 
 /// Makes what is not there yet, before the node that stands there; null when that gives no new form.

@@ -174,27 +174,25 @@ void apply_overlap(std::vector<Match>& matches, const FindOptions& options, cons
 }  // namespace internal
 
 std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOptions& options) {
-  const std::shared_ptr<const internal::Reading> reading = internal::Reading::of(graph, {&pattern, 1}, options);
-  const Graph& searched = reading ? reading->graph() : graph;
-  const FindOptions& known = reading ? reading->options() : options;
+  const internal::Searched searched(graph, {&pattern, 1}, options);
   std::vector<bool> claimed;
-  internal::Search search(pattern, internal::PresentCalls(searched), known, claimed);
-  if (reading) search.see_forms(reading->forms(), /*results=*/true);
+  internal::Search search(pattern, internal::PresentCalls(searched.graph), searched.options, claimed);
+  if (searched.reading) search.see_forms(searched.reading->forms(), /*results=*/true);
   search.try_all();
   if (options.stats) *options.stats = search.stats();
-  internal::apply_overlap(search.matches, known, searched);
-  if (reading) {
-    for (Match& match : search.matches) internal::Reading::translate(reading, match);
+  internal::apply_overlap(search.matches, searched.options, searched.graph);
+  if (searched.reading) {
+    for (Match& match : search.matches) internal::Reading::translate(searched.reading, match);
   }
   return std::move(search.matches);
 }
 
 bool matches(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options) {
-  const std::shared_ptr<const internal::Reading> reading = internal::Reading::of(graph, {&pattern, 1}, options);
-  const Node* read = reading ? reading->result(node).node_or_null() : &node;
-  if (!read) return false;
-  NodeMatcher matcher(reading ? reading->graph() : graph, pattern, reading ? reading->options() : options);
-  const bool found = matcher.matches(*read);
+  const internal::Searched searched(graph, {&pattern, 1}, options);
+  const Node* value = searched.value_of(node);
+  if (!value) return false;
+  NodeMatcher matcher(searched.graph, pattern, searched.options);
+  const bool found = matcher.matches(*value);
   if (options.stats) *options.stats = matcher.stats();
   return found;
 }

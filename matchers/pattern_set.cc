@@ -45,9 +45,8 @@ void sum(FindStats& total, const FindStats& one) {
 }  // namespace
 
 std::vector<SetMatch> PatternSet::find(const Graph& program, const FindOptions& given) const {
-  const std::shared_ptr<const internal::Reading> reading = internal::Reading::of(program, patterns_, given);
-  const Graph& graph = reading ? reading->graph() : program;
-  const FindOptions& options = reading ? reading->options() : given;
+  const internal::Searched searched(program, patterns_, given);
+  const auto& [reading, graph, options] = searched;
   std::vector<bool> claimed;
   std::vector<std::unique_ptr<Search>> searches;
   internal::AnchorIndex index;

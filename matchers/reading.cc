@@ -15,8 +15,6 @@ namespace fx::internal {
 
 namespace {
 
-bool is_function(Op op) { return op == Op::call_function || op == Op::call_method; }
-
 /// A body that was traced holds for the sizes of its call, unless it is one operator.
 bool is_one_operator(const Graph& body) {
   const auto calls = std::ranges::count_if(body.nodes(), [](const Node& node) { return node.is_callable(); });
@@ -34,7 +32,7 @@ std::shared_ptr<const Graph> body_of(const Node& call, const std::string& path, 
 }
 
 bool may_write_in_place(Op op, Symbol target) {
-  return is_function(op) && effects_of_each(op, target).value_or(NodeEffects{.writes = true}).writes;
+  return is_function_or_method(op) && effects_of_each(op, target).value_or(NodeEffects{.writes = true}).writes;
 }
 
 /// True for a call of a function that writes in place when it is told to: `relu(x, inplace=True)`.
@@ -51,7 +49,7 @@ bool any_is_read(const Graph& graph, const std::function<bool(Op, Symbol)>& is_r
     return is_read(op, target) && (op == Op::call_module || packet_of(target.view()).ends_with('_'));
   };
   return graph.any_called(by_target) || std::ranges::any_of(graph.nodes(), [&](const Node& node) {
-           return is_function(node.op()) && may_be_told_to_write(node) && is_read(node.op(), node.target());
+           return is_function_or_method(node.op()) && may_be_told_to_write(node) && is_read(node.op(), node.target());
          });
 }
 
@@ -64,7 +62,7 @@ class Reading::Wanted {
     for (const Pattern& pattern : patterns) {
       patterns_.push_back(std::make_unique<CompiledPattern>(pattern, options));
       for (const PatternNode& node : PatternAccess::of(pattern).nodes)
-        has_functions_ = has_functions_ || (node.kind == PatternKind::call && is_function(node.op));
+        has_functions_ = has_functions_ || (node.kind == PatternKind::call && is_function_or_method(node.op));
     }
   }
 
@@ -152,7 +150,7 @@ class Reading::Builder {
     for (Node& node : graph.nodes()) {
       const Call call = call_of(node);
       const OperatorSchema* functional = call ? functional_overload(call.schema()) : nullptr;
-      if (!functional || stays(node, *reading_.sources_[node]) || sees_write(node, effects) || !keeps_type(call))
+      if (!functional || stays(node, *reading_.sources_[node]) || sees_write(node, effects) || !keeps_type(node, call))
         continue;
       spell_as_operator(node);
       node.set_target(functional->target);
@@ -162,17 +160,17 @@ class Reading::Builder {
   }
 
   /// In place a sum has the type of its first operand; anew, that of both.
-  bool keeps_type(const Call& call) const {
+  bool keeps_type(const Node& node, const Call& call) const {
     const Shapes* shapes = reading_.options_.shapes;
     const Node* written = call.argument(0)->node_or_null();
     const TensorInfo* into = shapes && written ? info_of(*written) : nullptr;
     if (!into) return true;
-    for (const Argument& argument : call.args()) {
-      const Node* other = argument.node_or_null();
-      const TensorInfo* info = other ? info_of(*other) : nullptr;
-      if (info && info->dtype != into->dtype) return false;
-    }
-    return true;
+    bool keeps = true;
+    node.for_each_input([&](const Node& other) {
+      const TensorInfo* info = info_of(other);
+      keeps = keeps && (!info || info->dtype == into->dtype);
+    });
+    return keeps;
   }
 
   /// Of a node of the copy whose value the program has.

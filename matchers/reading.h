@@ -72,4 +72,19 @@ class Reading {
   NodeMap<const Node*> first_;  // of the program's: its first part
 };
 
+/// What is searched for some patterns: the program, or a reading of it. What it is made of must outlive it.
+struct Searched {
+  Searched(const Graph& program, std::span<const Pattern> patterns, const FindOptions& given)
+      : reading(Reading::of(program, patterns, given)),
+        graph(reading ? reading->graph() : program),
+        options(reading ? reading->options() : given) {}
+
+  /// What it has for the value of a node of the program; null where that is no one node.
+  const Node* value_of(const Node& node) const { return reading ? reading->result(node).node_or_null() : &node; }
+
+  const std::shared_ptr<const Reading> reading;  ///< null: the program itself
+  const Graph& graph;
+  const FindOptions& options;
+};
+
 }  // namespace fx::internal

@@ -36,7 +36,7 @@ class Search {
   /// Calls may be forms, too; `results`: a match does not end at a part of one.
   void see_forms(const Forms& forms, bool results) {
     engine_.see_forms(forms);
-    ends_ = results ? &forms : nullptr;
+    ends_ = results && forms.size() > 0 ? &forms : nullptr;
   }
 
   const SearchPlan& plan() const { return plan_; }

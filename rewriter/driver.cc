@@ -47,7 +47,6 @@ void check_definitions(const RuleSet& rules, const DriverOptions& options) {
 // ── As it is read ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /// Rewrites where rules match the program as it is read and not as it stands: what they match is written out first.
-/// True when the limits leave room for more.
 class ReadSweep {
  public:
   ReadSweep(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options, RuleRunner& runner)
@@ -55,7 +54,7 @@ class ReadSweep {
     for (std::size_t i = 0; i < rules.size(); ++i) patterns_.push_back(rules.rule(i).pattern);
   }
 
-  /// Calls `on_applied(rule, match)` behind each rewrite. Returns how many there were.
+  /// Calls `on_applied()` behind each rewrite. Returns how many there were.
   template <typename OnApplied>
   std::size_t run(OnApplied&& on_applied) {
     if (makes_what_is_read()) return 0;
@@ -99,7 +98,9 @@ class ReadSweep {
     Node* anchor = written.in_program(read.values()[rules_.plan(rule).anchor].node());
     if (!anchor) return false;
     std::optional<Match> match = runner_.find(rule, *anchor, [](const Node&) { return false; });
-    return match && runner_.apply(rule, *match);
+    if (!match) return false;
+    internal::MatchBuilder::add_notes(*match, written.asked());
+    return runner_.apply(rule, *match);
   }
 
   Rewriter& rewriter_;

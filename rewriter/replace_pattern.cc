@@ -146,7 +146,10 @@ class Replace {
     const Node* anchor = written.in_program(read.anchor());
     std::optional<Match> match = anchor ? NodeMatcher(rewriter_.graph(), pattern_, find).match(*anchor) : std::nullopt;
     if (match && options_.guard) internal::MatchBuilder::take_notes(*match);
-    if (match && passes_filters(*match)) return match;
+    if (match && passes_filters(*match)) {
+      internal::MatchBuilder::add_notes(*match, written.asked());
+      return match;
+    }
     ++rule_.filtered;
     written.undo();
     return std::nullopt;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <fxgraph/effects/in_place.h>
+#include <fxgraph/ir/graph_order.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/text/print.h>
 
@@ -62,8 +62,6 @@ std::vector<Node*> WriteOut::needed(const Match& match) const {
       if (read && !reading_->is_changed(*read) && &reading_->source(*read) != &input) add(input);
     });
   }
-  std::ranges::sort(
-      sources, [](const Node* a, const Node* b) { return !a->is_erased() && !b->is_erased() && a->is_before(*b); });
   return sources;
 }
 
@@ -71,9 +69,15 @@ std::optional<Refusal> WriteOut::make(const Match& match) {
   mark_ = rewriter_.mark();
   done_.clear();
   erased_.clear();
-  for (Node* source : needed(match)) {
-    std::optional<Refusal> no = check(*source);
-    if (!no) no = write(*source);
+  asked_.clear();
+  if (guard_) guard_->prepare();
+  std::vector<Node*> sources = needed(match);
+  for (const Node* source : sources) {
+    if (std::optional<Refusal> no = check(*source)) return no;
+  }
+  std::ranges::sort(sources, GraphOrder{});
+  for (Node* source : sources) {
+    std::optional<Refusal> no = write(*source);
     if (!no) continue;
     undo();
     return no;
@@ -91,7 +95,7 @@ std::optional<Refusal> WriteOut::make_forms(const Match& match) {
     const Form* form = node ? reading_->forms().form(*node) : nullptr;
     if (form && !made_.contains(node)) forms.push_back(form);
   }
-  std::ranges::sort(forms, [](const Form* a, const Form* b) { return a->root->is_before(*b->root); });
+  std::ranges::sort(forms, GraphOrder{}, &Form::root);
   forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
   for (const Form* form : forms) {
     if (std::optional<Refusal> no = write_form(*form)) return no;
@@ -127,9 +131,8 @@ bool WriteOut::is_of_one_type(const Form& form) const {
   return is;
 }
 
-/// The form holds for these types and sizes.
-std::optional<Refusal> WriteOut::require_read(const Form& form) {
-  std::vector<Fact> facts;
+/// The form holds for these types and sizes, which are answered for behind the rewrite.
+std::optional<Refusal> WriteOut::note_read(const Form& form) {
   for (const Node* node : guard_ ? form.read : std::vector<const Node*>()) {
     if (node->is(Op::get_attr)) continue;  // it stays what it is
     const Node& read = reading_->forms().standing(*node);
@@ -137,14 +140,10 @@ std::optional<Refusal> WriteOut::require_read(const Form& form) {
     if (!value)
       return refused(reading_->source(read),
                      form.row->name + " goes by the sizes of " + read.name() + ", which the program has no node for");
-    const TensorInfo* info = reading_->info(read);
-    facts.push_back({value, FactKind::dtype, TypeSet{info->dtype}});
-    facts.push_back({value, FactKind::sizes});
+    asked_.note({value, FactKind::dtype, TypeSet{reading_->info(read)->dtype}});
+    asked_.note({value, FactKind::sizes});
   }
-  if (facts.empty()) return {};
-  std::string reason = guard_->require(rule_.view(), facts);
-  if (reason.empty()) return {};
-  return refused(reading_->source(*form.of), std::move(reason));
+  return {};
 }
 
 /// Puts the call of a form where its value stands, with what it takes that is only in the reading.
@@ -157,7 +156,7 @@ std::optional<Refusal> WriteOut::write_form(const Form& form) {
     return refused(*of, form.row->name +
                             " holds for float32 and float64, and these types are not known to be: give the "
                             "shapes of the inputs");
-  if (std::optional<Refusal> no = require_read(form)) return no;
+  if (std::optional<Refusal> no = note_read(form)) return no;
   std::vector<const Node*> missing = {form.root};
   for (std::size_t i = 0; i < missing.size(); ++i) {
     missing[i]->for_each_input([&](const Node& input) {
@@ -165,7 +164,7 @@ std::optional<Refusal> WriteOut::write_form(const Form& form) {
       if (is_new && std::ranges::find(missing, &input) == missing.end()) missing.push_back(&input);
     });
   }
-  std::ranges::sort(missing, [](const Node* a, const Node* b) { return a->is_before(*b); });
+  std::ranges::sort(missing, GraphOrder{});
   Done done{of->name() + " by " + form.row->name, missing};
   bool is_there = true;
   {
@@ -180,24 +179,16 @@ std::optional<Refusal> WriteOut::write_form(const Form& form) {
   if (shapes_) (*shapes_)[root] = ValueInfo(std::as_const(*shapes_)[*of]);
   if (guard_) guard_->stands_for(root, *of);
   redirect(*of, Argument(root));
-  erase_unused(*of);
+  rewriter_.erase_unused(*of, [&](Node& dead) {
+    if (!dead.is_callable() || effects_.of(dead).impure()) return false;
+    effects_.remove(dead);
+    erased_.push_back(&dead);
+    return true;
+  });
   return {};
 }
 
-/// Erases the node and what only it used, backwards.
-void WriteOut::erase_unused(Node& node) {
-  std::vector<Node*> dead = {&node};
-  while (!dead.empty()) {
-    Node* next = dead.back();
-    dead.pop_back();
-    if (next->is_erased() || next->has_users() || !next->is_callable() || effects_.of(*next).impure()) continue;
-    const std::vector<Node*> inputs = next->all_input_nodes();
-    erase(*next);
-    dead.insert(dead.end(), inputs.begin(), inputs.end());
-  }
-}
-
-std::optional<Refusal> WriteOut::check(const Node& source) const {
+std::optional<Refusal> WriteOut::check(const Node& source) {
   if (source.is_erased()) return refused(source, "an earlier rewrite replaced it");
   if (source.is(Op::call_module)) {
     if (!is_in_training(source.target().str(), reading_->options().modules)) return {};
@@ -208,11 +199,10 @@ std::optional<Refusal> WriteOut::check(const Node& source) const {
 }
 
 /// In place a sum has the type of its first operand; anew, that of both.
-std::optional<Refusal> WriteOut::check_types(const Node& source) const {
+std::optional<Refusal> WriteOut::check_types(const Node& source) {
   const Call call = call_of(source);
-  FactLog asked;
   const auto facts = [&](const Node& node) {
-    return TensorFacts(shapes_ ? std::as_const(*shapes_)[node].tensor() : nullptr, node, &asked);
+    return TensorFacts(shapes_ ? std::as_const(*shapes_)[node].tensor() : nullptr, node, &asked_);
   };
   const Node* written = call.argument(0)->node_or_null();
   for (const Node* other : source.all_input_nodes()) {
@@ -223,13 +213,11 @@ std::optional<Refusal> WriteOut::check_types(const Node& source) const {
                                  written->name() + " is not known: give the shapes of the inputs");
     if (!into.is_of_type_of(from)) return refused(source, "it writes in place, into another type");
   }
-  if (!guard_ || asked.facts().empty()) return {};
-  std::string reason = guard_->require(rule_.view(), asked.facts());
-  if (reason.empty()) return {};
-  return refused(source, std::move(reason));
+  return {};
 }
 
-/// Makes the program's node for one of the reading; false where an earlier rewrite replaced what it takes.
+/// Makes the program's node for one of the reading. `is_there` becomes false where an earlier rewrite erased what it
+/// takes.
 Node& WriteOut::copy(const Node& part, bool& is_there) {
   const auto now = [&](Node& node) {
     Argument value = value_of(node);

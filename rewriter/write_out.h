@@ -33,7 +33,10 @@ class WriteOut {
   std::optional<Refusal> make(const Match& match);
   /// The calls that make() wrote out, by name, and by which definition.
   std::vector<std::string> sources() const;
+  /// True when it wrote out something.
   bool made_any() const { return !done_.empty(); }
+  /// What make() went by, which whoever rewrites the match answers for.
+  const FactLog& asked() const { return asked_; }
   /// Undoes what make() did; the rewrite behind it has been undone.
   void undo();
   /// The program's node for a node of the reading that make() was asked for; null when it is gone.
@@ -50,13 +53,12 @@ class WriteOut {
   std::optional<Refusal> write(Node& source);
   std::optional<Refusal> make_forms(const Match& match);
   std::optional<Refusal> write_form(const Form& form);
-  std::optional<Refusal> require_read(const Form& form);
+  std::optional<Refusal> note_read(const Form& form);
   const Node* written_among(const Form& form) const;
   bool is_of_one_type(const Form& form) const;
   Node& copy(const Node& part, bool& is_there);
-  void erase_unused(Node& node);
-  std::optional<Refusal> check(const Node& source) const;
-  std::optional<Refusal> check_types(const Node& source) const;
+  std::optional<Refusal> check(const Node& source);
+  std::optional<Refusal> check_types(const Node& source);
   Argument value_of(const Node& read) const;
   void redirect(Node& from, const Argument& to);
   void erase(Node& node);
@@ -70,6 +72,7 @@ class WriteOut {
   std::unordered_map<const Node*, Node*> made_;  // by the reading's nodes; look-up only
   std::vector<Done> done_;                       // for the last match
   std::vector<Node*> erased_;                    // for it
+  FactLog asked_;                                // for it
   Rewriter::Mark mark_ = 0;
 };
 
