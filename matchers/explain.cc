@@ -114,12 +114,13 @@ struct Attempt {
 /// Explained searches, one node at a time.
 class Explainer {
  public:
-  Explainer(const Graph& graph, const Pattern& pattern, const FindOptions& options, std::uint32_t anchor)
-      : options_(options),
-        program_(pattern, options),
-        plan_(program_.facts().plan(PresentCalls(graph), anchor)),
-        engine_(program_, graph, options, stats_) {
+  Explainer(const Searched& searched, const Pattern& pattern, std::uint32_t anchor)
+      : options_(searched.options),
+        program_(pattern, options_),
+        plan_(program_.facts().plan(PresentCalls(searched.graph), anchor)),
+        engine_(program_, searched.graph, options_, stats_) {
     engine_.set_plan(plan_);
+    if (searched.reading) engine_.see_forms(searched.reading->forms());
   }
 
   const SearchPlan& plan() const { return plan_; }
@@ -177,14 +178,16 @@ class Explainer {
 
 }  // namespace internal
 
-std::string explain(const Graph& program, const Pattern& pattern, const Node& asked, const FindOptions& given) {
-  const internal::Searched searched(program, {&pattern, 1}, given);
-  const Node* value = searched.value_of(asked);
-  const Graph& graph = value ? searched.graph : program;
-  const FindOptions& options = value ? searched.options : given;
-  const Node& node = value ? *value : asked;
-  const internal::Attempt attempt =
-      internal::Explainer(graph, pattern, options, internal::PatternAccess::of(pattern).anchor).at(node);
+std::string explain(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options) {
+  const internal::Searched searched(graph, {&pattern, 1}, options);
+  const Node* value = searched.value_of(node);
+  if (!value) return node.name() + ": its module gives several values; ask about what takes them apart";
+  internal::Explainer explainer(searched, pattern, internal::PatternAccess::of(pattern).anchor);
+  internal::Attempt attempt = explainer.at(*value);
+  for (const Node* form : searched.forms_of(*value)) {
+    if (!attempt.fits)
+      if (internal::Attempt other = explainer.at(*form); other.fits) attempt = std::move(other);
+  }
   if (attempt.fits) return node.name() + ": fits" + (attempt.bindings.empty() ? "" : "; " + attempt.bindings);
   std::string text;
   for (const internal::Obstacle& obstacle : attempt.obstacles) text += (text.empty() ? "" : "; ") + obstacle.text;
@@ -263,7 +266,7 @@ bool is_nearer(const Group& a, const Group& b) {
 std::string near_misses(const Graph& program, const Pattern& pattern, const FindOptions& given, std::size_t lines) {
   const internal::Searched searched(program, {&pattern, 1}, given);
   const auto& [reading, graph, options] = searched;
-  internal::Explainer explainer(graph, pattern, options, internal::PatternAccess::of(pattern).anchor);
+  internal::Explainer explainer(searched, pattern, internal::PatternAccess::of(pattern).anchor);
   internal::SearchPlan everywhere = explainer.plan();
   everywhere.impossible = false;  // an operator that is not there is an obstacle like any other
   std::map<std::string, std::size_t> known;

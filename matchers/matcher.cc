@@ -192,7 +192,10 @@ bool matches(const Graph& graph, const Pattern& pattern, const Node& node, const
   const Node* value = searched.value_of(node);
   if (!value) return false;
   NodeMatcher matcher(searched.graph, pattern, searched.options);
-  const bool found = matcher.matches(*value);
+  if (searched.reading) matcher.see_forms(searched.reading->forms());
+  const bool found = matcher.matches(*value) || std::ranges::any_of(searched.forms_of(*value), [&](const Node* form) {
+                       return matcher.matches(*form);
+                     });
   if (options.stats) *options.stats = matcher.stats();
   return found;
 }
@@ -239,6 +242,8 @@ bool NodeMatcher::search(const Node& node) {
   if (engine.exhausted()) state.stats.stop = SearchStop::budget;
   return false;
 }
+
+void NodeMatcher::see_forms(const internal::Forms& forms) { state_->engine.see_forms(forms); }
 
 bool NodeMatcher::matches(const Node& node) { return search(node); }
 

@@ -29,6 +29,10 @@
 
 namespace fx {
 
+namespace internal {
+class Forms;
+}
+
 /// What to do with matches that share a node. Several ways to match the same nodes with the same results are one place,
 /// where the first way is kept, except under `all`.
 enum class Overlap : std::uint8_t {
@@ -116,7 +120,9 @@ class NodeMatcher {
   const FindStats& stats() const;
 
  private:
+  friend bool matches(const Graph&, const Pattern&, const Node&, const FindOptions&);
   struct State;
+  void see_forms(const internal::Forms& forms);
   bool search(const Node& node);
 
   std::unique_ptr<State> state_;

@@ -81,6 +81,10 @@ struct Searched {
 
   /// What it has for the value of a node of the program; null where that is no one node.
   const Node* value_of(const Node& node) const { return reading ? reading->result(node).node_or_null() : &node; }
+  /// What the value that stands at `node` is by definitions.
+  std::span<Node* const> forms_of(const Node& node) const {
+    return reading ? reading->forms().forms_of(node) : std::span<Node* const>();
+  }
 
   const std::shared_ptr<const Reading> reading;  ///< null: the program itself
   const Graph& graph;

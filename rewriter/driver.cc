@@ -71,7 +71,9 @@ class ReadSweep {
                                  options_.guard);
       for (const Match& match : search.matches) {
         if (runner_.applied() == runner_.max_rewrites() || runner_.out_of_time()) return applied;
-        if (!written.make(match) && written.made_any() && apply(i, match, written)) {
+        if (std::optional<Refusal> refusal = written.make(match)) {
+          runner_.refuse(i, reading->source(match.anchor()), *std::move(refusal));
+        } else if (written.made_any() && apply(i, match, written)) {
           ++applied;
           runner_.add_written_out(written.sources());
           on_applied();

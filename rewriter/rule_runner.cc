@@ -58,8 +58,7 @@ void RuleRunner::graph_changed() {
   }
 }
 
-void RuleRunner::refuse(std::size_t i, const Node& anchor, const Node& node, const std::string& reason) {
-  Refusal refusal{rules_.rule(i).name, node.name(), reason};
+void RuleRunner::refuse(std::size_t i, const Node& anchor, Refusal refusal) {
   const auto [at, fresh] = refused_at_.emplace((static_cast<std::uint64_t>(i) << 32) | anchor.id(), refused_.size());
   if (fresh) {
     refused_.push_back({i, &anchor, std::move(refusal)});

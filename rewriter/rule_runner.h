@@ -37,6 +37,8 @@ class RuleRunner {
   std::size_t max_rewrites() const { return max_rewrites_; }
   const FindOptions& find_options() const { return find_; }
   TrackedEffects& effects() { return effects_; }
+  /// Notes why a match of rule `i` is not rewritten, in place of what was noted of that anchor before.
+  void refuse(std::size_t i, const Node& anchor, Refusal refusal);
   /// The id of the first node that a rule may have made.
   std::uint32_t made_from() const { return made_from_; }
   void add_written_out(const std::vector<std::string>& names) {
@@ -60,7 +62,9 @@ class RuleRunner {
   };
 
   Run& run_of(std::size_t i);
-  void refuse(std::size_t i, const Node& anchor, const Node& node, const std::string& reason);
+  void refuse(std::size_t i, const Node& anchor, const Node& node, const std::string& reason) {
+    refuse(i, anchor, {rules_.rule(i).name, node.name(), reason});
+  }
 
   Rewriter& rewriter_;
   const CompiledRules& rules_;

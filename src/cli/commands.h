@@ -89,10 +89,22 @@ struct DrawOptions {
 };
 int draw(const DrawOptions& options, Backend* backend);
 
-/// What patterns may ask of values and modules; the shapes, for these inputs, go to `shapes`. Throws
-/// Error(invalid_argument) when `pattern` asks for what is not known.
-FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& pattern, const InputOptions& inputs,
-                          Shapes& shapes);
+/// What is known of a program for all patterns that are looked for in it.
+class ModelFacts {
+ public:
+  /// Works out shapes where there are inputs.
+  ModelFacts(Model& model, const std::string& file, const InputOptions& inputs);
+  ModelFacts(const ModelFacts&) = delete;
+
+  /// For a search of this pattern; lives as long as these. Throws Error(invalid_argument) when it asks for what is not
+  /// known.
+  FindOptions options_for(const Pattern& pattern) const;
+
+ private:
+  std::string file_;
+  Shapes shapes_;
+  FindOptions find_;
+};
 
 /// The text of a pattern or replacement: the contents of the file of that name if there is one, else `pattern` itself.
 std::string read_pattern(const std::string& pattern);

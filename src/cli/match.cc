@@ -57,21 +57,22 @@ nlohmann::ordered_json to_json(const Match& match) {
 
 }  // namespace
 
-FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& pattern, const InputOptions& inputs,
-                          Shapes& shapes) {
-  FindOptions found;
-  found.modules = model.modules();
-  if (pattern.needs_module_types() && !found.modules.type) {
+ModelFacts::ModelFacts(Model& model, const std::string& file, const InputOptions& inputs) : file_(file) {
+  find_.modules = model.modules();
+  if (inputs.empty()) return;
+  shapes_ = model.propagate_shapes(inputs);
+  find_.shapes = &shapes_;
+}
+
+FindOptions ModelFacts::options_for(const Pattern& pattern) const {
+  if (pattern.needs_module_types() && !find_.modules.type) {
     throw Error(ErrorKind::invalid_argument,
-                "the pattern names types of modules, and " + file +
+                "the pattern names types of modules, and " + file_ +
                     " does not know them: match the saved program, or modules by path, call_module[path](x)");
   }
-  if (pattern.needs_shapes() && inputs.empty())
+  if (pattern.needs_shapes() && !find_.shapes)
     throw Error(ErrorKind::invalid_argument, "the pattern asks for shapes: say those of the inputs, --input SHAPE");
-  if (inputs.empty()) return found;
-  shapes = model.propagate_shapes(inputs);
-  found.shapes = &shapes;
-  return found;
+  return find_;
 }
 
 namespace {
@@ -120,10 +121,10 @@ struct Answer {
   std::string misses;  ///< when asked for
 };
 
-Answer answer(Model& model, const std::string& file, const Pattern& pattern, const MatchOptions& options,
-              Shapes& shapes, bool explain) {
+Answer answer(Model& model, const ModelFacts& facts, const Pattern& pattern, const MatchOptions& options,
+              bool explain) {
   Answer answer;
-  FindOptions find_options = pattern_facts(model, file, pattern, options.inputs, shapes);
+  FindOptions find_options = facts.options_for(pattern);
   find_options.leaves = options.leaves;
   find_options.definitions = options.definitions;
   find_options.stats = &answer.stats;
@@ -187,9 +188,9 @@ int match_table(const MatchOptions& options, Backend* backend) {
   std::vector<std::string> misses(questions.size());
   for (const std::string& file : options.files) {
     const auto model = load_model(file, backend, options.inputs);
+    const ModelFacts facts(*model, file, options.inputs);
     for (std::size_t i = 0; i < questions.size(); ++i) {
-      Shapes shapes;
-      const Answer found = answer(*model, file, questions[i].pattern, options, shapes, options.explain);
+      const Answer found = answer(*model, facts, questions[i].pattern, options, options.explain);
       counts[i].push_back(found.matches.size());
       if (options.explain && found.matches.empty()) misses[i] += file + "\n" + found.misses;
     }
@@ -208,8 +209,8 @@ int match_table(const MatchOptions& options, Backend* backend) {
     table += '\n';
   }
   if (!options.json) {
-    for (std::size_t j = 0; j < options.files.size(); ++j) fmt::print("# {}: {}\n", j + 1, options.files[j]);
-    std::fflush(stdout);
+    for (std::size_t j = 0; j < options.files.size(); ++j)
+      std::cout << "# " << j + 1 << ": " << options.files[j] << '\n';
     std::cout << table;
     for (std::size_t i = 0; i < questions.size(); ++i) {
       if (!misses[i].empty()) std::cout << "\n[" << questions[i].name << "]\n" << misses[i];
@@ -230,9 +231,9 @@ int match(const MatchOptions& options, Backend* backend) {
   const Pattern pattern = prepared(read_pattern(options.pattern), options);
   const std::string& file = options.files.at(0);
   const auto model = load_model(file, backend, options.inputs);
-  Shapes shapes;
   const std::optional<std::size_t> expected = expected_number(options.expect);
-  const Answer found = answer(*model, file, pattern, options, shapes, options.explain || expected);
+  const ModelFacts facts(*model, file, options.inputs);
+  const Answer found = answer(*model, facts, pattern, options, options.explain || expected);
   const bool is_as_expected = !expected || found.matches.size() == *expected;
   const bool explains = options.explain || !is_as_expected;
   if (options.json) {

@@ -51,9 +51,9 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
   if (replacement.graph()) refuse_new_functions(*replacement.graph(), model->graph());
   const auto original = options.verify ? load_model(options.file, backend, options.inputs) : nullptr;
 
-  Shapes shapes;
+  const ModelFacts facts(*model, options.file, options.inputs);
   ReplaceOptions replace;
-  replace.find = pattern_facts(*model, options.file, pattern, options.inputs, shapes);
+  replace.find = facts.options_for(pattern);
   replace.find.leaves = options.leaves;
   replace.find.definitions = options.definitions;
   replace.name = "rewrite";

@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include <fxgraph/matchers/explain.h>
 #include <fxgraph/matchers/matcher.h>
 #include <fxgraph/matchers/pattern_set.h>
 #include "tests/support/short_graph.h"
@@ -143,6 +144,17 @@ TEST(Definitions, AFlattenIsAViewOfMergedSizes) {
               ElementsAre("v {x: x} by flatten"));
   EXPECT_THAT(found(graph, "aten::flatten(x, 1)", {{"x", {3, 2, 4}}, {"v", {2, 12}}}), IsEmpty());
   EXPECT_THAT(found(graph, "aten::flatten(x, 1)", {{"x", {2, 12}}, {"v", {2, 12}}}), IsEmpty());
+}
+
+TEST(Definitions, AreAskedOfOneNodeAndExplained) {
+  const Graph graph = graph_of("s = aten::sigmoid(%x)\nm = aten::mul.Tensor(%x, %s)\nn = aten::neg(%m)\nreturn n");
+  FindOptions options;
+  EXPECT_FALSE(matches(graph, "aten::silu(x)", *graph.find("m"), options));
+  options.definitions = true;
+  EXPECT_TRUE(matches(graph, "aten::silu(x)", *graph.find("m"), options));
+  EXPECT_FALSE(matches(graph, "aten::silu(x)", *graph.find("n"), options));
+  EXPECT_EQ(explain(graph, "aten::neg(aten::silu(x))", *graph.find("n"), options), "n: fits; x is x");
+  EXPECT_EQ(explain(graph, "aten::silu(x)", *graph.find("m"), options), "m: fits; x is x");
 }
 
 TEST(Definitions, ThoseOfASetTogether) {

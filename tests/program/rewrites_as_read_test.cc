@@ -136,6 +136,20 @@ TEST(RewritesAsRead, DriversGoOnUntilNothingFits) {
   EXPECT_TRUE(torch::allclose(gm->forward(x), before, 1e-4, 1e-6));
 }
 
+TEST(RewritesAsRead, DriversSayWhatTheyCannotWriteOut) {
+  auto net = std::make_shared<Net>();
+  auto gm = symbolic_trace(net, {torch::rand({2, 3, 6, 6})});
+  const RuleSet rules = {{.name = "norm",
+                          .pattern = "aten::batch_norm(x, s, t, m, v, False, 0.1, 1e-05, _)",
+                          .replacement = "aten::mul.Tensor(x, s)"}};
+  for (const RewriteReport& report : {rewrite_once(*gm, rules), rewrite_to_fixed_point(*gm, rules)}) {
+    EXPECT_EQ(report.applied, 0u);
+    ASSERT_EQ(report.refused.size(), 1u);
+    EXPECT_EQ(report.refused[0].rule, "norm");
+    EXPECT_THAT(report.refused[0].reason, HasSubstr("call eval() first"));
+  }
+}
+
 TEST(RewritesAsRead, ByDefinitions) {
   const auto gm =
       symbolic_trace([](torch::Tensor x) { return torch::neg(x * torch::sigmoid(x)) + torch::hardtanh(x, 0, 6); });
