@@ -9,6 +9,7 @@
 #include <fxgraph/matchers/explain.h>
 #include <fxgraph/matchers/matcher.h>
 #include <fxgraph/matchers/pattern_set.h>
+#include "tests/support/match_texts.h"
 #include "tests/support/short_graph.h"
 
 namespace fx::definitions_test {
@@ -27,13 +28,7 @@ std::vector<std::string> found(const Graph& graph, const Pattern& pattern, const
   FindOptions options;
   options.definitions = true;
   if (!known.empty()) options.shapes = &shapes;
-  std::vector<std::string> texts;
-  for (const Match& match : find(graph, pattern, options)) {
-    std::ostringstream text;
-    text << match;
-    texts.push_back(text.str());
-  }
-  return texts;
+  return testing::texts_of(find(graph, pattern, options));
 }
 
 TEST(Definitions, AreOffByDefault) {

@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include <fxgraph/matchers/pattern_set.h>
 #include <fxgraph/text/parse.h>
+#include "tests/support/match_texts.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/short_graph.h"
 
@@ -28,13 +27,7 @@ using ::testing::ElementsAre;
 using testing::graph_of;
 
 std::vector<std::string> found(const Graph& graph, const Pattern& pattern, const FindOptions& options = {}) {
-  std::vector<std::string> texts;
-  for (const Match& m : fx::find(graph, pattern, options)) {
-    std::ostringstream text;
-    text << m;
-    texts.push_back(text.str());
-  }
-  return texts;
+  return testing::texts_of(fx::find(graph, pattern, options));
 }
 
 // ── Combinators ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@
 
 #include <fxgraph/matchers/matcher.h>
 #include <fxgraph/matchers/pattern_set.h>
+#include "tests/support/match_texts.h"
 #include "tests/support/short_graph.h"
 
 namespace fx::reading_test {
@@ -39,13 +40,7 @@ class Modules {
 };
 
 std::vector<std::string> found(const Graph& graph, const Pattern& pattern, const FindOptions& options = {}) {
-  std::vector<std::string> texts;
-  for (const Match& match : find(graph, pattern, options)) {
-    std::ostringstream text;
-    text << match;
-    texts.push_back(text.str());
-  }
-  return texts;
+  return testing::texts_of(find(graph, pattern, options));
 }
 
 constexpr const char* kLinear =
