@@ -10,7 +10,7 @@ namespace fx {
 
 TiedCalls::TiedCalls(const Graph& graph, const PartitionOptions& options, const NodeMap<std::uint32_t>& colour,
                      const NodeMap<Node*>& element_of)
-    : graph_(graph), options_(options), element_of_(element_of), place_(graph, 0), group_(graph, 0) {
+    : options_(options), element_of_(element_of), place_(graph, 0), group_(graph, 0) {
   for (Node& node : const_cast<Graph&>(graph).nodes()) {
     if (!node.is_callable()) continue;
     place_[node] = static_cast<Place>(calls_.size());

@@ -41,7 +41,6 @@ class TiedCalls {
   void refuse(Place head, const std::string& why);
   std::vector<Place> circles();
 
-  const Graph& graph_;
   const PartitionOptions& options_;
   const NodeMap<Node*>& element_of_;
   std::vector<Node*> calls_;

@@ -1,6 +1,7 @@
 #include <fxgraph/contract/assertions.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include <fxgraph/contract/arithmetic.h>
@@ -74,6 +75,8 @@ Argument AssertionWriter::holds(const SizeCondition& condition, const NumberOf& 
 Argument AssertionWriter::holds(SizeRelation relation, const Argument& left, const Argument& right) const {
   const bool is_equality = relation == SizeRelation::equal;
   if (is_equality && right == Argument(true)) return left;
+  if (right.is_float() && std::isnan(right.as_float()))
+    return call(call_that_is(function_of(is_equality ? SizeRelation::unequal : SizeRelation::equal)), left, left);
   if (right.is_none()) return call(is_equality ? python::kIs : python::kIsNot, left, right);
   return call(call_that_is(function_of(relation)), left, right);
 }

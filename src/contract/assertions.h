@@ -40,8 +40,8 @@ class AssertionWriter {
   Argument number(const SizeExpr& expression, const NumberOf& number_of) const;
   Argument holds(const SizeCondition& condition, const NumberOf& number_of) const;
   /// @}
-  /// That one number, or what else was asked of an input, is another. Of None it is identity; what must be true is
-  /// asserted itself.
+  /// That one number, or what else was asked of an input, is another. Of None it is identity; NaN is what is not
+  /// itself; what must be true is asserted itself.
   Argument holds(SizeRelation relation, const Argument& left, const Argument& right) const;
 
   /// Asserts that it holds: the program refuses all else with the message.

@@ -275,7 +275,8 @@ at::Tensor made_like(const at::Tensor& example, at::IntArrayRef sizes, at::IntAr
     const auto drawn = made.element_size() == 1 ? options.dtype(at::kFloat) : options;  // nobody draws floats of 8 bits
     made.copy_(at::rand(own, at::make_generator<at::CPUGeneratorImpl>(kSeed), drawn.device(at::kCPU)));
   }
-  return made.sizes() == sizes ? made : made.expand(sizes);
+  if (made.sizes() == sizes) return made;
+  return at::empty({0}, options).set_(made.storage(), 0, sizes, strides);  // no view: detach_ refuses those
 }
 
 Json write_tensor_meta(const TensorMeta& meta) {

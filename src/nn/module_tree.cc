@@ -310,6 +310,12 @@ torch::Tensor copy_of_storage(const torch::Tensor& original, const torch::Tensor
   return whole.to(copy.device(), torch::kByte, /*non_blocking=*/false, /*copy=*/true);
 }
 
+// Whether a clone lies in memory as this does: else a write, or as_strided, shows that it is another.
+bool is_whole(const torch::Tensor& tensor) {
+  return !tensor.is_conj() && !tensor.is_neg() && tensor.is_non_overlapping_and_dense() &&
+         tensor.storage().nbytes() == static_cast<std::size_t>(tensor.numel()) * tensor.element_size();
+}
+
 void tie(std::vector<CopiedTensor>& group) {
   const torch::Tensor storage = copy_of_storage(group.front().original, group.front().copy);
   std::unordered_map<const c10::TensorImpl*, CopiedTensor> tied;  // look-up only
@@ -353,7 +359,8 @@ void keep_ties(const Module& from, Module& to) {
   const torch::NoGradGuard guard;
   tie_modules(from, to);
   for (auto& [storage, group] : copied_tensors(from, to)) {
-    if (group.size() > 1) tie(group);
+    const torch::Tensor& first = group.front().original;
+    if (group.size() > 1 || (!first.is_quantized() && !is_whole(first))) tie(group);
   }
 }
 

@@ -49,9 +49,9 @@ void copy_modes(const torch::nn::Module& from, torch::nn::Module& to);
 /// Copies registered tensors (cloned, moved to `device` when given) and children (deep) of `from` into the empty `to`.
 void deep_copy_contents(const torch::nn::Module& from, torch::nn::Module& to, const c10::Device* device);
 /// Ties in `to`, a deep copy of `from`, what is tied there, as Python's deepcopy does: one tensor under two names,
-/// views of one storage, one module under two names; and gives each tensor the requires_grad of its original. Throws
-/// Error(unsupported) where two modules of C++ types without a ModuleType::tensors share a parameter: each made its own
-/// when it was cloned, which nobody can replace. Linear in the tensors and modules.
+/// views of one storage, a part of a storage, one module under two names; and gives each tensor the requires_grad of
+/// its original. Throws Error(unsupported) where two modules of C++ types without a ModuleType::tensors share a
+/// parameter: each made its own when it was cloned, which nobody can replace. Linear in the tensors and modules.
 void keep_ties(const torch::nn::Module& from, torch::nn::Module& to);
 
 }  // namespace fx

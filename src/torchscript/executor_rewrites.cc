@@ -1,9 +1,12 @@
 #include <fxgraph/torchscript/executor_rewrites.h>
 
 #include <torch/csrc/jit/frontend/schema_matching.h>
+#include <torch/csrc/jit/ir/alias_analysis.h>
 #include <torch/csrc/jit/ir/constants.h>
 
+#include <optional>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <fxgraph/effects/effects_of.h>
@@ -60,6 +63,33 @@ jit::Value* made_anew(jit::Graph& graph, jit::Value* value) {
 jit::Value* written_if_left_out(jit::Graph& graph, jit::Node* call) {
   if (is_left_out(call)) write_over(graph, call->output(), call->output());
   return call->output();
+}
+
+void keep_joined_parts(const std::shared_ptr<jit::Graph>& graph) {
+  std::optional<jit::AliasDb> aliases;
+  const auto writes_parts_of = [&](const jit::Node* call, const jit::Node& joined) {
+    const c10::FunctionSchema* schema = call->maybeSchema();
+    if (!schema || !schema->is_mutable()) return false;
+    if (!aliases) aliases.emplace(graph);
+    const at::ArrayRef<const jit::Value*> parts = joined.inputs()[0]->node()->inputs();
+    return aliases->writesToAlias(const_cast<jit::Node*>(call), jit::ValueSet(parts.begin(), parts.end()));
+  };
+  std::vector<std::pair<jit::Node*, jit::Value*>> found;
+  for (jit::Node* outer : graph->nodes()) {
+    if (outer->kind() != c10::aten::cat) continue;
+    for (jit::Value* part : outer->inputs()[0]->node()->inputs()) {
+      const jit::Node* inner = part->node();
+      if (inner->kind() != c10::aten::cat) continue;
+      const jit::Node* between = inner->next();
+      while (between != outer && !writes_parts_of(between, *inner)) between = between->next();
+      if (between != outer) found.emplace_back(outer, part);
+    }
+  }
+  for (const auto& [outer, part] : found) {
+    const jit::WithInsertPoint before(
+        outer->inputs()[0]->node());  // after the list nobody seems to read what it writes
+    write_over(*graph, part, part);
+  }
 }
 
 const jit::Value* written_value(const jit::Node& call) {

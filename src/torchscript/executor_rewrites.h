@@ -22,6 +22,10 @@ torch::jit::Value* made_anew(torch::jit::Graph& graph, torch::jit::Value* value)
 /// the operator makes of it, one that is written.
 torch::jit::Value* written_if_left_out(torch::jit::Graph& graph, torch::jit::Node* call);
 
+/// Writes once more what is joined twice by aten::cat, where its parts are written meanwhile: the executor would join
+/// them at once, as they are afterwards.
+void keep_joined_parts(const std::shared_ptr<torch::jit::Graph>& graph);
+
 /// Of a call that was written by these functions, the value that stands for its result in a graph; else null.
 const torch::jit::Value* written_value(const torch::jit::Node& call);
 

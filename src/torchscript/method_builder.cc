@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/ir/node_map.h>
@@ -63,6 +64,7 @@ class MethodBuilder {
       }
     }
     if (!source_.output_node()) built_->registerOutput(built_->insertConstant(c10::IValue()));
+    keep_joined_parts(built_);
     return built_;
   }
 
@@ -91,9 +93,15 @@ class MethodBuilder {
 
   void return_value(const Argument& value) {            // callers write to it
     std::unordered_map<const Node*, const Node*> made;  // look-up only: by the call that makes the memory, the result
+    const auto is_tensor = [this](const Node& node) {
+      return values_[node]->type()->isSubtypeOf(*c10::TensorType::get());
+    };
+    std::unordered_set<const Node*> decided;  // membership only: the memory of what an input or chance decides
     for_each_node(value, [&](const Node& node) {
-      const bool is_tensor = values_[node]->type()->isSubtypeOf(*c10::TensorType::get());
-      if (!is_tensor || !is_constant_result(node)) return;
+      if (is_tensor(node) && !is_constant_result(node)) decided.insert(&memory_of(node));
+    });
+    for_each_node(value, [&](const Node& node) {
+      if (!is_tensor(node) || decided.contains(&memory_of(node))) return;
       const auto [known, fresh] = made.try_emplace(&memory_of(node), &node);
       if (known->second != &node)
         unsupported(node, "it shares memory with %" + known->second->name() +

@@ -88,6 +88,8 @@ TEST(Assertions, AreOfOtherThingsThanNumbers) {
   EXPECT_EQ(program.read()->str(), "a != None");
   write.add(Relation::equal, a, true, "true");
   EXPECT_EQ(program.read()->str(), "a");
+  write.add(Relation::equal, a, std::nan(""), "is no number");
+  EXPECT_EQ(program.read()->str(), "a != a");
   const SizeExpr b = SizeExpr::symbol("b");
   const SizeExpr either =
       SizeExpr::call("Or", {SizeExpr::call("GreaterThan", {b, 1}), SizeExpr::call("Equality", {b, 0})});

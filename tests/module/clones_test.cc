@@ -97,6 +97,25 @@ TEST(Clones, HaveOneVariableWhereverItIsRegistered) {
   EXPECT_TRUE(gradient_of(called("cell", x), "cell_weight"));
 }
 
+TEST(Clones, LieInMemoryAsTheOriginals) {
+  torch::nn::Module root;
+  const torch::Tensor whole = torch::arange(12, torch::kFloat).view({3, 4});
+  root.register_buffer("part", whole.clone().slice(1, 1, 3));
+  root.register_buffer("negated", at::_neg_view(whole.clone()));
+  root.register_buffer("expanded", whole.clone().select(0, 1).expand({2, 4}));
+  root.register_buffer("turned", whole.clone().t());
+  const auto copy =
+      GraphModule(root, graph_calling({}, {"part", "negated", "expanded", "turned"})).clone_graph_module();
+  for (const auto& item : root.named_buffers()) {
+    const torch::Tensor &original = item.value(), cloned = copy->attribute(item.key());
+    EXPECT_TRUE(cloned.equal(original) && cloned.strides() == original.strides()) << item.key();
+    EXPECT_EQ(cloned.storage_offset(), original.storage_offset()) << item.key();
+    EXPECT_EQ(cloned.storage().nbytes(), original.storage().nbytes()) << item.key();
+    EXPECT_EQ(cloned.is_neg(), original.is_neg()) << item.key();
+    EXPECT_FALSE(cloned.is_alias_of(original)) << item.key();
+  }
+}
+
 struct OwnScaleImpl : torch::nn::Cloneable<OwnScaleImpl> {
   explicit OwnScaleImpl(torch::Tensor given = {}) : w(std::move(given)) { register_parameter("w", w); }
   void reset() override { w = register_parameter("w", torch::ones({3})); }

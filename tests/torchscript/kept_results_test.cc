@@ -49,6 +49,32 @@ TEST(KeptResults, WhatCallersWriteIsNotInTheNextCall) {
   }
 }
 
+TEST(KeptResults, WhatIsJoinedTwiceIsAsItWasAtFirst) {
+  GraphModule gm(graph_of(call("j", "aten::cat", "args = ([%x, %x], -1)") + call("t", "aten::tanh_", "args = (%x,)") +
+                              call("k", "aten::cat", "args = ([%j, %x], -1)"),
+                          "k"));
+  torch::jit::Module saved = testing::saved_and_loaded(gm);
+  for (int i = 0; i < 4; ++i) {
+    const Tensor x = torch::tensor({1.0, -2.0, 3.0});
+    const Tensor expected = at::cat({x, x, x.tanh()}, -1);
+    EXPECT_TRUE(saved.forward({x.clone()}).toTensor().equal(expected)) << i;
+  }
+  const testing::ScratchFolder folder;
+  save(gm, folder / "a.pt");
+  EXPECT_EQ(load(folder / "a.pt")->graph().size(), gm.graph().size());
+}
+
+TEST(KeptResults, WhatChanceDecidesIsOneTensorUnderTwoNames) {
+  GraphModule gm(graph_of(
+      call("f", "aten::full", "args = ([4], 1)") + call("r", "aten::random_.from", "args = (%f, 1, 3)"), "(r, f)"));
+  torch::jit::Module saved = testing::saved_and_loaded(gm);
+  for (int i = 0; i < 4; ++i) {
+    const c10::IValue results = saved.forward({torch::ones({2})});
+    EXPECT_TRUE(
+        results.toTupleRef().elements()[0].toTensor().is_alias_of(results.toTupleRef().elements()[1].toTensor()));
+  }
+}
+
 // A caller's own copy is another tensor, which may be written.
 TEST(KeptResults, OnlyWhatTheWriterAddsIsLeftOut) {
   GraphModule gm(graph_of(call("z", "aten::zeros", "args = ([2],)") + call("e", "aten::empty_like", "args = (%z,)") +

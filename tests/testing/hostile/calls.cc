@@ -46,10 +46,10 @@ Node& Calls::place(Op op, Symbol target, const std::vector<Argument>& args, cons
 }
 
 /// What LibTorch 1.13 gets wrong by itself: a matrix product that goes where its operands lie, a result that is given
-/// other sizes there, transposed convolutions
-/// of bfloat16, and the order that searchsorted is given, which it follows to wherever that leads. Of nothing it takes
-/// what it takes of nothing else: a norm with the statistics of other channels, the softmax of whole numbers. And bytes
-/// that are neither 0 nor 1 are no bool.
+/// other sizes there, transposed convolutions of bfloat16, masked_scatter_ and index_put_ from what they write, and the
+/// order that searchsorted is given, which it follows to wherever that leads. Of nothing it takes what it takes of
+/// nothing else: a norm with the statistics of other channels, the softmax of whole numbers. And bytes that are neither
+/// 0 nor 1 are no bool.
 bool Calls::is_wrong_in_torch(const OperatorSchema& schema, const std::vector<Argument>& args,
                               const std::vector<NamedArgument>& kwargs) const {
   const auto any_operand = [&](const auto& test) {
@@ -68,6 +68,9 @@ bool Calls::is_wrong_in_torch(const OperatorSchema& schema, const std::vector<Ar
     return any_operand([](const at::Tensor& operand) { return !operand.is_floating_point(); });
   if (schema.target == "aten::view.dtype")
     return std::ranges::any_of(args, [](const Argument& operand) { return operand == Argument(DType::boolean); });
+  if (schema.target == "aten::masked_scatter_" || schema.target == "aten::index_put_")
+    return args.size() > 2 && args[0].is_node() && args[2].is_node() &&
+           tensor_of(args[0].node()).storage().data() == tensor_of(args[2].node()).storage().data();
   if (schema.target.view().starts_with("aten::searchsorted"))
     return std::ranges::any_of(kwargs, [](const NamedArgument& named) { return named.name == Symbol("sorter"); });
   const auto out = std::ranges::find(kwargs, Symbol("out"), &NamedArgument::name);
