@@ -81,12 +81,15 @@ void match_near_miss(benchmark::State& state, const Graph& graph) {
   search(state, near, 0, [&](const FindOptions& options) { return find(near, pattern, options); });
 }
 
-template <std::size_t Patterns>
+template <std::size_t Patterns, bool Definitions = false>
 void match_set(benchmark::State& state, const Graph& graph) {
   PatternSet set;
   for (const std::string& pattern : testing::patterns_not_in_chain(Patterns)) set.add(pattern);
   if (!verified(state, set.size() == Patterns, "number of patterns")) return;
-  search(state, graph, 0, [&](const FindOptions& options) { return set.find(graph, options); });
+  search(state, graph, 0, [&](FindOptions options) {
+    options.definitions = Definitions;
+    return set.find(graph, options);
+  });
 }
 
 const bool match_registered = register_works({
@@ -94,6 +97,7 @@ const bool match_registered = register_works({
     {.name = "MatchMissSpelt", .time = match_miss_spelt, .chain_only = true},
     {.name = "MatchHitSpelt", .time = match_hit_spelt, .chain_only = true},
     {.name = "MatchMiss64", .time = match_set<64>, .chain_only = true},
+    {.name = "MatchMiss64Defined", .time = match_set<64, true>, .chain_only = true},
     {.name = "MatchMiss200", .time = match_set<200>, .chain_only = true},
     {.name = "MatchNearMiss", .time = match_near_miss, .chain_only = true},
     {.name = "MatchHit", .time = match_hit},

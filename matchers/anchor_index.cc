@@ -26,15 +26,14 @@ const MentionedArgument* telling_operand(const PatternFacts& facts, std::uint32_
 
 }  // namespace
 
-void AnchorIndex::add(std::uint32_t id, const PatternFacts& facts, const SearchPlan& plan, bool asks_operands) {
+void AnchorIndex::add(std::uint32_t id, const PatternFacts& facts, const SearchPlan& plan) {
   if (plan.impossible) return;
   std::vector<TargetKey> names;
   if (!facts.names_of(plan.anchor, names)) {
     anywhere_.push_back(id);
     return;
   }
-  const int questions = asks_operands ? kMostQuestions : 0;
-  for (const TargetKey& wanted : names) add_below(root_for(wanted), id, facts, plan.anchor, questions);
+  for (const TargetKey& wanted : names) add_below(root_for(wanted), id, facts, plan.anchor, kMostQuestions);
 }
 
 void AnchorIndex::add_below(std::uint32_t tree, std::uint32_t id, const PatternFacts& facts, std::uint32_t call,
@@ -97,8 +96,8 @@ void AnchorIndex::collect(std::uint32_t tree, const Node* node, std::vector<std:
       }
       if (position >= args.size()) {
         collect_all(branch.tree, ids);  // given by keyword: the search itself looks
-      } else if (operand && !found.plain) {
-        collect_all(branch.tree, ids);  // nor does its target say what it calls
+      } else if (operand && (!found.plain || has_forms(*operand))) {
+        collect_all(branch.tree, ids);  // nor does its target say what it is
       } else if (operand && found.key == branch.key) {
         if (tree != 0) collect(tree, next, ids);
         tree = branch.tree;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fxgraph/matchers/compiled_pattern.h>
+#include <fxgraph/matchers/forms.h>
 #include <fxgraph/ops/schema_registry.h>
 #include <fxgraph/support/flat_map.h>
 
@@ -16,8 +17,9 @@ namespace fx::internal {
 class AnchorIndex {
  public:
   /// Adds pattern number `id`. Patterns are asked for in the order of their numbers.
-  /// `asks_operands`: by what the operands are as they stand, too.
-  void add(std::uint32_t id, const PatternFacts& facts, const SearchPlan& plan, bool asks_operands = true);
+  void add(std::uint32_t id, const PatternFacts& facts, const SearchPlan& plan);
+  /// Operands may be what forms say, too.
+  void see_forms(const Forms& forms) { forms_ = &forms; }
 
   /// Fills `ids` with the patterns that may start at `node`, in order. For all nodes of a graph see AnchorSweep.
   void candidates(const Node& node, std::vector<std::uint32_t>& ids) const;
@@ -59,6 +61,8 @@ class AnchorIndex {
     std::vector<Branch> branches;  // those that ask for one position stand together
   };
 
+  /// True when the node is not only what its target says.
+  bool has_forms(const Node& node) const { return forms_ && !forms_->forms_of(node).empty(); }
   std::uint32_t root_of(std::uint64_t key) const {
     const std::uint32_t* at = roots_.find(key);
     return at ? *at : 0;
@@ -75,6 +79,7 @@ class AnchorIndex {
   FlatMap<std::uint8_t> packets_;        // operators of which some overload other than their default has a root
   std::vector<Tree> trees_ = {Tree{}};   // the first stands for none
   std::vector<std::uint32_t> anywhere_;  // patterns whose start is no list of operators
+  const Forms* forms_ = nullptr;
 };
 
 }  // namespace fx::internal

@@ -58,6 +58,7 @@ std::uint32_t AnchorSweep::state_of_operand(const Node& node, std::uint32_t posi
   const ArgumentSpan args = node.args();
   if (position >= args.size()) return kUnknown;
   const Node* operand = args[position].node_or_null();
+  if (operand && index_.has_forms(*operand)) return kUnknown;
   return operand ? states_of_nodes_[operand->id()] : kNothing;
 }
 

@@ -56,7 +56,8 @@ bool swaps_last(DefinitionSite& site) {
     const std::int64_t first = from_end(*a), second = from_end(*b);
     if (std::min(first, second) != -2 || std::max(first, second) != -1) return false;
   }
-  if (rank < 0) return true;  // as it is written: only what counts from the end is made
+  // As it is written: of what counts from the front nothing is known.
+  if (rank < 0) return !site.argument("i") && !site.argument("p");
   Sizes swapped;
   for (std::int64_t i = 0; i < rank; ++i) swapped.push_back(i < rank - 2 ? i : i == rank - 2 ? rank - 1 : rank - 2);
   if (const Argument* permutation = site.argument("p")) {
@@ -83,7 +84,8 @@ bool has_dimension(DefinitionSite& site) {
   if (!x || x->sizes.empty() || !given || !given->is_int()) return false;
   const std::int64_t dim = given->as_int(), rank = rank_of(*x);
   if ((front != nullptr) != (dim >= 0)) return false;
-  site.set(front ? "e" : "f", Argument(front ? dim - rank : dim + rank));
+  site.set("e", Argument(front ? dim - rank : dim));
+  site.set("f", Argument(front ? dim : dim + rank));
   return true;
 }
 
@@ -232,8 +234,8 @@ bool takes_halves(DefinitionSite& site) {
   if (size % 2 != 0) return false;
   if (middle && !(*middle == Argument(size / 2))) return false;
   if (end && !(end->is_int() && end->as_int() >= size)) return false;
-  if (!middle) site.set("m", Argument(size / 2));
-  if (!end) site.set("n", Argument(size));
+  site.set("m", Argument(size / 2));
+  if (!end || end->as_int() == size) site.set("n", Argument(size));
   return true;
 }
 

@@ -27,8 +27,10 @@ constexpr const char* kGeluTanh =
     "cubed = aten::pow.Tensor_Scalar(x, near(3, 0)) | commutative(aten::mul.Tensor(squared, x))\n"
     "third = times(cubed, near(0.044715, 1e-4)) | times(times(scaled_x, x), x) | times(scaled_x, squared) | "
     "times(x, times(squared, near(0.044715, 1e-4)))\n"
-    "sum = plus(third, x) | times(x, plus(times(squared, near(0.044715, 1e-4)) | times(scaled_x, x), near(1, 1e-6)))\n"
-    "return gelu(x, aten::tanh(times(sum, near(0.79788456, 1e-4))))";
+    "rest = plus(times(squared, near(0.044715, 1e-4)) | times(scaled_x, x), near(1, 1e-6))\n"
+    "sum = plus(third, x) | times(x, rest)\n"
+    "let root(x) = times(x, near(0.79788456, 1e-4))\n"
+    "return gelu(x, aten::tanh(root(sum) | times(root(x), rest) | times(x, root(rest))))";
 
 // min(max(x + 3, 0), 6).
 constexpr const char* kClampedAtSix =

@@ -58,6 +58,10 @@ bool DefinitionSite::may_be_floating() const {
          });
 }
 
+bool DefinitionSite::says(std::string_view name) const {
+  return std::ranges::any_of(values_, [&](const auto& said) { return said.first == name; });
+}
+
 const Argument* DefinitionSite::value(std::string_view name) const {
   for (const auto& [said, value] : values_) {
     if (said == name) return &value;

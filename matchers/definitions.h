@@ -59,6 +59,8 @@ class DefinitionSite {
   /// Says what `name` is; where it is bound, too, only that will do.
   void set(std::string_view name, Argument value) { values_.emplace_back(name, std::move(value)); }
 
+  /// True when set() said what `name` is.
+  bool says(std::string_view name) const;
   /// What `name` is: said by set(), or bound.
   const Argument* value(std::string_view name) const;
 

@@ -8,6 +8,7 @@
 #include <fxgraph/matchers/explain_words.h>
 #include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/reading.h>
+#include <fxgraph/matchers/write_order.h>
 
 namespace fx {
 
@@ -47,6 +48,10 @@ class Obstacles : public FailureObserver {
                                     [&, at = value](const Obstacle& known) { return known.uses_of == at; });
       if (!told) add(value->name() + " is used outside the match too, by " + user->name(), value, value, "escapes");
     }
+  }
+
+  void add_write(const Node& writer, const Node& anchor) {
+    add(writer.name() + " writes in between to what the match reads", &anchor, &anchor, "writes");
   }
 
   void set_limit(std::size_t limit) { limit_ = limit; }
@@ -118,7 +123,8 @@ class Explainer {
       : options_(searched.options),
         program_(pattern, options_),
         plan_(program_.facts().plan(PresentCalls(searched.graph), anchor)),
-        engine_(program_, searched.graph, options_, stats_) {
+        engine_(program_, searched.graph, options_, stats_),
+        order_(searched) {
     engine_.set_plan(plan_);
     if (searched.reading) engine_.see_forms(searched.reading->forms());
   }
@@ -149,10 +155,12 @@ class Explainer {
     engine_.start(*value.node);
     for (int way = 0; (!obstacles || way < kMostWays) && engine_.next(); ++way) {
       if (!obstacles) {
-        if (options_.contained && engine_.escape().first) continue;
+        if ((options_.contained && engine_.escape().first) || order_.write_between(engine_.matched_nodes())) continue;
         return {true, bindings_of(MatchBuilder::make(program_, engine_)), {}, 0};
       }
       if (options_.contained) obstacles->add_escapes();
+      const Node* writer = obstacles->found().empty() ? order_.write_between(engine_.matched_nodes()) : nullptr;
+      if (writer) obstacles->add_write(*writer, node);
       const std::size_t count = obstacles->found().size();
       const bool fewer = best.obstacles.empty() || count < best.obstacles.size();
       if (fewer || (count == best.obstacles.size() && engine_.depth() > best.bound)) {
@@ -172,6 +180,7 @@ class Explainer {
   CompiledPattern program_;
   SearchPlan plan_;
   Engine engine_;
+  WriteOrder order_;
 };
 
 }  // namespace

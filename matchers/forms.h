@@ -6,6 +6,7 @@
 // patterns of the search can meet them.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -37,6 +38,19 @@ class Forms {
   /// Takes in a form.
   void add(Form form);
 
+  /// Calls `visit(Node&)` for the nodes of the graph until it returns false: what stands there before what else it is.
+  template <typename Visit>
+  void for_each_node(const Graph& graph, Visit&& visit) const {
+    std::vector<Node*> made;  // for the node that comes next
+    for (Node& node : const_cast<Graph&>(graph).nodes()) {
+      if (is_of_form(node)) {
+        made.push_back(&node);
+        continue;
+      }
+      if (!visit(node) || !std::ranges::all_of(made, [&](Node* form) { return visit(*form); })) return;
+      made.clear();
+    }
+  }
   /// True for a node that is only there for forms.
   bool is_of_form(const Node& node) const { return node.id() >= first_; }
   /// The form that `node` is the call of; null for any other node.
@@ -77,11 +91,16 @@ class FormMaker {
 
   void run(std::span<const Pattern> patterns);
 
+  /// False where no row has anything to say of such a graph to such patterns.
+  static bool may_make_any(const Graph& graph, std::span<const Pattern> patterns);
+
  private:
   struct Step;
   struct Side;
   static const std::vector<Side>& sides();
-  std::vector<Step> steps_for(std::span<const Pattern> patterns) const;
+  static std::vector<bool> possible_sides(const Graph& graph, std::span<const Pattern> patterns,
+                                          std::vector<const Pattern*>& possible_patterns);
+  static std::vector<Step> steps_for(const Graph& graph, std::span<const Pattern> patterns);
   bool take(const Step& step);
   bool make(const Step& step, const Match& match);
   Node* instantiate(const Graph& body, const DefinitionSite& site, Node& of);

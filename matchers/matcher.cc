@@ -8,6 +8,7 @@
 #include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/reading.h>
 #include <fxgraph/matchers/search.h>
+#include <fxgraph/matchers/write_order.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -99,6 +100,7 @@ bool Search::try_at(Node& anchor) {
       }
     }
     if (options_.convex && !is_convex(MatchBuilder::make(program_, engine_))) continue;
+    if (order && order->write_between(engine_.matched_nodes())) continue;
     if (options_.overlap == Overlap::first && is_claimed()) continue;
     kept |= keep();
     if (options_.overlap == Overlap::first) break;
@@ -110,7 +112,9 @@ bool Search::try_at(Node& anchor) {
 }
 
 void Search::try_all() {
-  for_each_candidate(graph_, program_, plan_, [&](Node& node) { return try_at(node); });
+  if (!ends_) return for_each_candidate(graph_, program_, plan_, [&](Node& node) { return try_at(node); });
+  if (plan_.impossible) return;
+  ends_->for_each_node(graph_, [&](Node& node) { return !program_.may_be(plan_.anchor, node) || try_at(node); });
 }
 
 namespace {
@@ -178,6 +182,8 @@ std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOp
   std::vector<bool> claimed;
   internal::Search search(pattern, internal::PresentCalls(searched.graph), searched.options, claimed);
   if (searched.reading) search.see_forms(searched.reading->forms(), /*results=*/true);
+  internal::WriteOrder order(searched);
+  search.order = &order;
   search.try_all();
   if (options.stats) *options.stats = search.stats();
   internal::apply_overlap(search.matches, searched.options, searched.graph);
@@ -193,9 +199,13 @@ bool matches(const Graph& graph, const Pattern& pattern, const Node& node, const
   if (!value) return false;
   NodeMatcher matcher(searched.graph, pattern, searched.options);
   if (searched.reading) matcher.see_forms(searched.reading->forms());
-  const bool found = matcher.matches(*value) || std::ranges::any_of(searched.forms_of(*value), [&](const Node* form) {
-                       return matcher.matches(*form);
-                     });
+  internal::WriteOrder order(searched);
+  const auto fits = [&](const Node& at) {
+    const std::optional<Match> match = matcher.match(at);
+    return match && !order.write_between(match->nodes());
+  };
+  const bool found =
+      fits(*value) || std::ranges::any_of(searched.forms_of(*value), [&](const Node* form) { return fits(*form); });
   if (options.stats) *options.stats = matcher.stats();
   return found;
 }

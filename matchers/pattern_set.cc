@@ -8,6 +8,7 @@
 #include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/reading.h>
 #include <fxgraph/matchers/search.h>
+#include <fxgraph/matchers/write_order.h>
 
 namespace fx {
 
@@ -47,30 +48,42 @@ void sum(FindStats& total, const FindStats& one) {
 std::vector<SetMatch> PatternSet::find(const Graph& program, const FindOptions& given) const {
   const internal::Searched searched(program, patterns_, given);
   const auto& [reading, graph, options] = searched;
+  internal::WriteOrder order(searched);
   std::vector<bool> claimed;
   std::vector<std::unique_ptr<Search>> searches;
   internal::AnchorIndex index;
   std::vector<std::size_t> patterns;  // of the searches
+  if (reading) index.see_forms(reading->forms());
   const internal::PresentCalls present(graph);
   for (std::uint32_t i = 0; i < patterns_.size(); ++i) {
     auto facts = internal::PatternAccess::facts(patterns_[i], options);
     facts->check(options);
     internal::SearchPlan plan = facts->plan(present);
     if (plan.impossible) continue;
-    const bool has_forms = reading && reading->forms().size() > 0;
-    index.add(static_cast<std::uint32_t>(searches.size()), *facts, plan, /*asks_operands=*/!has_forms);
+    index.add(static_cast<std::uint32_t>(searches.size()), *facts, plan);
     searches.push_back(
         std::make_unique<Search>(patterns_[i], std::move(facts), std::move(plan), graph, options, claimed));
-    if (has_forms) searches.back()->see_forms(reading->forms(), /*results=*/true);
+    searches.back()->order = &order;
+    if (reading) searches.back()->see_forms(reading->forms(), /*results=*/true);
     patterns.push_back(i);
   }
   if (!searches.empty()) {
     internal::AnchorSweep sweep(index, graph);
-    for (Node& node : const_cast<Graph&>(graph).nodes()) {
-      for (const std::uint32_t id : sweep.candidates(node)) {
+    const auto try_at = [&](Node& node, const std::vector<std::uint32_t>& candidates) {
+      for (const std::uint32_t id : candidates) {
         Search& search = *searches[id];
         if (search.program().may_be(search.plan().anchor, node)) search.try_at(node);
       }
+    };
+    std::vector<std::pair<Node*, std::vector<std::uint32_t>>> made;  // what else the node that comes next is
+    for (Node& node : const_cast<Graph&>(graph).nodes()) {
+      if (reading && reading->forms().is_of_form(node)) {
+        made.emplace_back(&node, sweep.candidates(node));
+        continue;
+      }
+      try_at(node, sweep.candidates(node));
+      for (const auto& [form, candidates] : made) try_at(*form, candidates);
+      made.clear();
     }
   }
   if (given.stats) {

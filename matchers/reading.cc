@@ -250,15 +250,17 @@ std::shared_ptr<const Reading> Reading::of(const Graph& graph, std::span<const P
     return (op == Op::call_module && opens_modules) || wanted.means_functional(op, target);
   };
   if (!wanted.has_functions()) return nullptr;
-  if (!options.definitions && !(graph.any_called(is_read) && any_is_read(graph, is_read))) return nullptr;
+  const bool any_read = graph.any_called(is_read) && any_is_read(graph, is_read);
+  if (!any_read && !(options.definitions && FormMaker::may_make_any(graph, patterns))) return nullptr;
   std::shared_ptr<Reading> reading(new Reading(graph, options));
   return Builder(*reading, graph, wanted, made_from).build(patterns) ? reading : nullptr;
 }
 
 std::vector<const Node*> Reading::parts(const Node& source) const {
   std::vector<const Node*> parts;
-  for (const Node* node = first_[source]; node && sources_[*node] == &source; node = node->next())
-    parts.push_back(node);
+  for (const Node* node = first_[source]; node && sources_[*node] == &source; node = node->next()) {
+    if (!forms_->is_of_form(*node)) parts.push_back(node);
+  }
   return parts;
 }
 

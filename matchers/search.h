@@ -11,6 +11,8 @@
 
 namespace fx::internal {
 
+class WriteOrder;
+
 /// An anchor where the pattern fits, but each match has an inner value that is used outside.
 struct Escape {
   Match match;
@@ -52,6 +54,8 @@ class Search {
   std::vector<Match> matches;
   /// Where matches go instead, when set; for Overlap::first.
   MatchPool* pool = nullptr;
+  /// Matches that a write in between splits are none, when set.
+  WriteOrder* order = nullptr;
   /// Anchors without a contained match, when wanted.
   std::vector<Escape> escapes;
   bool want_escapes = false;

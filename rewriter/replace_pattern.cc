@@ -145,8 +145,14 @@ class Replace {
     if (options_.shapes) find.shapes = options_.shapes;
     const Node* anchor = written.in_program(read.anchor());
     std::optional<Match> match = anchor ? NodeMatcher(rewriter_.graph(), pattern_, find).match(*anchor) : std::nullopt;
-    if (match && options_.guard) internal::MatchBuilder::take_notes(*match);
-    if (match && passes_filters(*match)) {
+    if (!match) {
+      written.undo();
+      const Node& at = reading_->source(read.anchor());
+      refuse({&at, "an earlier rewrite changed what it was found in"});
+      return std::nullopt;
+    }
+    if (options_.guard) internal::MatchBuilder::take_notes(*match);
+    if (passes_filters(*match)) {
       internal::MatchBuilder::add_notes(*match, written.asked());
       return match;
     }

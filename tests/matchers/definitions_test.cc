@@ -73,6 +73,46 @@ TEST(Definitions, AnInnerValueThatIsUsedElsewhereKeepsItsPlace) {
   EXPECT_THAT(found(graph, "aten::silu(x)"), IsEmpty());
 }
 
+TEST(Definitions, OfUnknownRankOnlyWhatCountsFromTheEndIsKnown) {
+  for (const char* turned : {"aten::transpose.int(%x, 0, 1)", "aten::transpose.int(%x, 1, 2)",
+                             "aten::transpose.int(%x, -1, 1)", "aten::permute(%x, [0, 2, 1, 3])"}) {
+    const Graph graph = graph_of("k = " + std::string(turned) + "\nreturn k");
+    for (const char* pattern : {"aten::transpose.int(x, -2, -1)", "aten::mT(x)", "aten::t(x)"})
+      EXPECT_THAT(found(graph, pattern), IsEmpty()) << turned << pattern;
+  }
+  const Graph graph = graph_of("k = aten::transpose.int(%x, -1, -2)\nreturn k");
+  EXPECT_THAT(found(graph, "aten::mT(x)"), ElementsAre("k {x: x} by transpose"));
+}
+
+TEST(Definitions, WhatStandsThereCountsBeforeWhatElseItIs) {
+  const Graph graph = graph_of("c = aten::clamp(%x, 0, 6)\nreturn c");
+  EXPECT_THAT(found(graph, "aten::clamp(x, 0, 6)"), ElementsAre("c {x: x}"));
+  FindOptions options;
+  options.definitions = true;
+  const auto in_set = PatternSet({Pattern("aten::clamp(x, 0, 6)")}).find(graph, options);
+  ASSERT_EQ(in_set.size(), 1u);
+  EXPECT_THAT(in_set[0].match.definitions(), IsEmpty());
+}
+
+TEST(Definitions, WhatIsWrittenInBetweenIsNoneOfThem) {
+  for (const char* written : {"%x", "%s", "%v"}) {
+    const Graph graph = graph_of("v = aten::view.default(%x, [-1])\ns = aten::sigmoid(%x)\nw = aten::add_.Scalar(" +
+                                 std::string(written) + ", 1)\nm = aten::mul.Tensor(%x, %s)\nreturn m");
+    EXPECT_THAT(found(graph, "aten::silu(x)"), IsEmpty()) << written;
+    EXPECT_THAT(find(graph, "aten::mul.Tensor(x, aten::sigmoid(x))"), IsEmpty()) << written;
+    EXPECT_THAT(found(graph, "aten::sigmoid(x)"), ElementsAre("s {x: x}"));
+  }
+  const Graph before =
+      graph_of("w = aten::add_.Scalar(%x, 1)\ns = aten::sigmoid(%x)\nm = aten::mul.Tensor(%x, %s)\nreturn m");
+  EXPECT_THAT(found(before, "aten::silu(x)"), ElementsAre("m {x: x} by silu"));
+  const Graph of_other = graph_of(
+      "s = aten::sigmoid(%x)\nn = aten::neg(%x)\nw = aten::add_.Scalar(%n, 1)\nm = aten::mul.Tensor(%x, %s)\nreturn "
+      "(m, w)");
+  EXPECT_THAT(found(of_other, "aten::silu(x)"), ElementsAre("m {x: x} by silu"));
+  const Graph read_once = graph_of("s = aten::sigmoid(%x)\nw = aten::add_.Scalar(%x, 1)\nm = aten::neg(%s)\nreturn m");
+  EXPECT_THAT(find(read_once, "aten::neg(aten::sigmoid(x))").size(), 1u);
+}
+
 TEST(Definitions, GeluHoweverItsProductsAreGrouped) {
   for (const char* third :
        {"c = aten::pow.Tensor_Scalar(%x, 3)\nd = aten::mul.Tensor(%c, 0.044715)",

@@ -72,6 +72,64 @@ TEST(RewritesAsRead, WriteOutWhatTheyTouchAndNothingElse) {
   EXPECT_TRUE(torch::allclose(gm->forward(x), before));
 }
 
+// A marker shows that the rewrite is what the program computes now, and that nothing else came with it.
+TEST(RewritesAsRead, WhatIsRewrittenIsWhatIsComputed) {
+  struct Marked : torch::nn::Module {
+    torch::nn::Conv2d conv{torch::nn::Conv2dOptions(3, 4, 3)};
+    torch::nn::BatchNorm2d bn{4};
+    torch::nn::LayerNorm norm{torch::nn::LayerNormOptions({6})};
+    torch::nn::Linear linear{6, 5};
+    torch::nn::SiLU silu;
+    torch::nn::AdaptiveAvgPool2d pool{torch::nn::AdaptiveAvgPool2dOptions(1)};
+    Marked() {
+      register_module("conv", conv);
+      register_module("bn", bn);
+      register_module("norm", norm);
+      register_module("linear", linear);
+      register_module("silu", silu);
+      register_module("pool", pool);
+    }
+    torch::Tensor forward(torch::Tensor x) {
+      return pool(silu(linear(norm(bn(conv(x)))))).sum({1, 2, 3}) + torch::relu6(x).sum({1, 2, 3});
+    }
+  };
+  const torch::Tensor x = torch::randn({2, 3, 8, 8});
+  const std::pair<const char*, const char*> rewrites[] = {
+      {"aten::conv2d(x, w, b)", "aten::conv2d(x, w, b)"},
+      {"aten::convolution(x, w, b, s, p, d, t, o, g)", "aten::convolution(x, w, b, s, p, d, t, o, g)"},
+      {"aten::batch_norm(x, w, b, m, v, ...)", "aten::batch_norm(x, w, b, m, v, False, 0.1, 1e-5, False)"},
+      {"aten::batch_norm(aten::conv2d(x, k, c), w, b, m, v, ...)",
+       "aten::batch_norm(aten::conv2d(x, k, c), w, b, m, v, False, 0.1, 1e-5, False)"},
+      {"aten::layer_norm(x, n, w, b)", "aten::layer_norm(x, n, w, b)"},
+      {"aten::linear(x, w, b)", "aten::linear(x, w, b)"},
+      {"aten::matmul(x, aten::t(w))", "aten::matmul(x, aten::t(w))"},
+      {"aten::silu(aten::linear(x, w, b))", "aten::silu(aten::linear(x, w, b))"},
+      {"aten::mul.Tensor(x, aten::sigmoid(x))", "aten::mul.Tensor(x, aten::sigmoid(x))"},
+      {"aten::mean.dim(x, [-1, -2], True)", "aten::mean.dim(x, [-1, -2], True)"},
+      {"aten::clamp(x, 0.0, 6.0)", "aten::clamp(x, 0.0, 6.0)"},
+      {"aten::hardtanh(x, 0.0, 6.0)", "aten::hardtanh(x, 0.0, 6.0)"},
+  };
+  for (const auto& [pattern, same] : rewrites) {
+    auto net = std::make_shared<Marked>();
+    net->eval();
+    auto gm = symbolic_trace(net, {x});
+    const torch::Tensor before = gm->forward(x);
+    const Shapes shapes = propagate_shapes(*gm, {x});
+    ReplaceOptions options;
+    options.find.definitions = true;
+    Shapes known = shapes;
+    options.shapes = &known;
+    const std::size_t places = find(*gm, pattern, {.definitions = true, .shapes = &known}).size();
+    const RewriteReport report = replace_pattern(*gm, pattern, "aten::neg(" + std::string(same) + ")", options);
+    EXPECT_EQ(report.applied + report.refused.size(), places) << pattern << report;
+    gm->graph().lint();
+    gm->recompile();
+    for (const Node& node : gm->graph().nodes())
+      EXPECT_TRUE(node.has_users() || !node.is(Op::call_function) || node.is_call("torch._assert")) << pattern << node;
+    EXPECT_EQ(torch::allclose(gm->forward(x), before), report.applied == 0) << pattern << report;
+  }
+}
+
 TEST(RewritesAsRead, FixTheModeOfWhatFollowsIt) {
   auto net = std::make_shared<Net>();
   net->eval();
