@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fxgraph/contract/arithmetic.h>
+#include <fxgraph/effects/effects_of.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/call.h>
 #include <fxgraph/ops/python_symbols.h>
@@ -48,9 +49,38 @@ std::optional<Measure> input_of(const Node& node, const InputNames& names) {
   return measure;
 }
 
+/// True when something puts elements into a list or dict, a part of it, or takes some away, before it is asked.
+bool is_changed_before(const Node& container, const Node& asked) {
+  std::vector<const Node*> open = {&container};
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    for (const Node& user : open[i]->users()) {
+      if (&user == &asked || !user.is_before(asked)) continue;
+      if (user.is_call(python::kGetItem)) open.push_back(&user);
+      const Call call = call_of(user);
+      for (std::size_t at = 0; call && at < call.schema().arguments.size(); ++at) {
+        const SchemaArgument& parameter = call.schema().arguments[at];
+        const Argument* given = parameter.alias.writes && !parameter.type.is_tensor() ? call.argument(at) : nullptr;
+        if (given && given->node_or_null() == open[i]) return true;
+      }
+      const bool is_unknown = !call && effects_of(user).writes;
+      if (is_unknown) return true;
+    }
+  }
+  return false;
+}
+
 /// What is asked of an input, in any spelling.
 std::optional<Measure> measure_of(const Node& node, const InputNames& names) {
-  if (node.is(Op::placeholder) || node.is_call(python::kGetItem)) return input_of(node, names);
+  const auto is_as_given = [&](const Node& part) {
+    const Node* input = &part;
+    while (!input->is(Op::placeholder)) input = &input->arg(0).node();
+    return !is_changed_before(*input, node);
+  };
+  if (node.is(Op::placeholder)) return input_of(node, names);
+  if (node.is_call(python::kGetItem)) {
+    std::optional<Measure> part = input_of(node, names);
+    return part && is_as_given(node) ? part : std::nullopt;
+  }
   const Call call = call_of(node);
   const bool is_attribute = node.is_call(python::kGetAttr) && node.args().size() == 2 && node.arg(1).is_string();
   const Argument* of = call && !call.schema().arguments.empty()        ? call.argument(0)
@@ -65,6 +95,8 @@ std::optional<Measure> measure_of(const Node& node, const InputNames& names) {
   if (!is_size && question == std::end(kQuestions)) return std::nullopt;
   std::optional<Measure> measure = input_of(of->node(), names);
   if (!measure) return std::nullopt;
+  const bool is_of_container = !measure->part.empty() || (!is_size && question->property == InputProperty::length);
+  if (is_of_container && !is_as_given(of->node())) return std::nullopt;
   if (!is_size) {
     measure->property = question->property;
     measure->name += question->spelt;

@@ -9,6 +9,7 @@
 
 #include <fxgraph/contract/assertions.h>
 #include <fxgraph/contract/contract.h>
+#include <fxgraph/ir/target.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/symbolic/size_solution.h>
 
@@ -110,7 +111,8 @@ class Restated {
     }
   }
 
-  /// Whether the tensors that it follows from are all known, and of floats: others may be masks. Adds them.
+  /// Whether the tensors that it follows from are all known, and of floats: others may be masks; and asks how none of
+  /// them lies in memory, which their sizes do not say. Adds them.
   bool is_of_tensors(Node& value, std::set<Node*, NodeOrder>& reached) const {
     std::vector<Node*> open = {&value};
     std::set<const Node*> seen = {&value};  // asked only, not gone through
@@ -118,6 +120,8 @@ class Restated {
       Node& node = *open.back();
       open.pop_back();
       if (node.is(Op::placeholder) && !ranks_.contains(&node)) return false;
+      const std::string_view packet = packet_of(node.target().view());
+      if (packet == "aten::stride" || packet == "aten::is_contiguous") return false;
       if (node.is(Op::placeholder)) reached.insert(&node);
       for (Node* input : node.all_input_nodes()) {
         if (seen.insert(input).second) open.push_back(input);

@@ -205,7 +205,8 @@ class SymbolicShapes::Pass {
         open.push_back(SizeExpr::call("Equality", {*a[i].number(), *b[i].number()}));
     }
     if (open.size() == 1) return open[0];
-    return SizeExpr::call(open.empty() ? "true" : "And", std::move(open));
+    const char* const function = open.empty() ? "true" : "And";
+    return SizeExpr::call(function, std::move(open));
   }
 
   /// True when what is written in place has the form that it had.

@@ -179,7 +179,8 @@ std::span<const SymbolicSize> leading(const Sizes& sizes, std::size_t count) {
 // What the call of `target` was made from; null when `value` is none.
 Node* made_from(const Argument& value, std::string_view target) {
   Node* node = value.node_or_null();
-  return node && node->is(Op::call_function) && node->target().view() == target ? node->arg(0).node_or_null() : nullptr;
+  const bool is_made = node && node->is(Op::call_function) && node->target().view() == target && !node->args().empty();
+  return is_made ? node->arg(0).node_or_null() : nullptr;
 }
 
 // view(linear(view(x, [n, k]), w), [..., m]) is linear(x, w).
@@ -189,7 +190,8 @@ bool lift_viewed_linear(const LiftedCall& call, const TensorMeta& result) {
   const TensorMeta* whole = input ? call.reader.meta_of(input) : nullptr;
   const TensorMeta* rows = flat ? call.reader.meta_of(flat) : nullptr;
   const TensorMeta* product = call.reader.meta_of(call["self"]);
-  if (!whole || !rows || !product || whole->sizes.empty() || rows->sizes.size() != 2 || product->sizes.size() != 2)
+  if (!whole || !rows || !product || !flat->kwargs().empty() || whole->sizes.empty() || rows->sizes.size() != 2 ||
+      product->sizes.size() != 2)
     return false;
   if (whole->sizes.back().expr != rows->sizes[1].expr || result.sizes.back().expr != product->sizes[1].expr ||
       !same_sizes(leading(whole->sizes, 1), leading(result.sizes, 1)))

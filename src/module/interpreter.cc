@@ -5,6 +5,7 @@
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/failure.h>
 #include <fxgraph/run/grad_mode_on_failure.h>
+#include <fxgraph/run/input_kind.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/none_inputs.h>
 #include <fxgraph/run/plan.h>
@@ -138,7 +139,10 @@ Value Interpreter::placeholder(const Target& target, const Args& args, const Kwa
     next_input_ = inputs_.size();
     return make_list(std::move(rest));
   }
-  if (next_input_ < inputs_.size()) return std::move(inputs_[next_input_++]);
+  if (next_input_ < inputs_.size()) {
+    if (current_) internal::require_kind(target.str(), inputs_[next_input_], internal::input_kind(*current_));
+    return std::move(inputs_[next_input_++]);
+  }
   if (!args.empty()) return args[0];
   throw Error(ErrorKind::invalid_argument,
               "there is no value for the input " + target.str() + " and it has no default");

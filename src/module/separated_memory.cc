@@ -1,5 +1,6 @@
 #include <fxgraph/module/separated_memory.h>
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/clone.h>
 
 #include <algorithm>
@@ -36,6 +37,12 @@ std::vector<at::Tensor> separated(const std::vector<HeldTensor>& group, const st
   std::vector<at::Tensor> alone;
   for (const HeldTensor& held : group) {
     const bool is_told = held.is_seen || held.tensor.requires_grad();
+    if (is_told && at::has_internal_overlap(held.tensor) == at::MemOverlap::Yes)
+      throw Error(ErrorKind::unsupported,
+                  "the tensor '" + held.path +
+                      "' has several elements in one place and reads it as another type or sign, "
+                      "which " +
+                      form + " has no words for where it is written, returned or trained");
     if (is_told && group.size() > 1) {
       throw Error(ErrorKind::unsupported, "the tensors " + names +
                                               " share memory and read it as different types, which " + form +

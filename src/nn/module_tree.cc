@@ -38,7 +38,10 @@ torch::Tensor copy_of(const torch::Tensor& tensor, const c10::Device* device) {
   torch::NoGradGuard guard;
   const torch::Tensor own = without_repeats(tensor.detach());
   torch::Tensor copy = device ? own.to(*device, own.scalar_type(), /*non_blocking=*/false, /*copy=*/true) : own.clone();
-  if (!copy.sizes().equals(tensor.sizes())) copy = copy.expand(tensor.sizes());
+  if (!copy.sizes().equals(tensor.sizes())) {
+    const torch::Tensor expanded = copy.expand(tensor.sizes());  // a view, which detach_ refuses
+    copy = torch::empty({0}, copy.options()).set_(copy.storage(), 0, expanded.sizes(), expanded.strides());
+  }
   return copy.set_requires_grad(tensor.requires_grad());
 }
 

@@ -24,7 +24,12 @@ using Operation = internal::PickleOperation;
 
 constexpr std::uint32_t kDeepest = 512;  // of values inside of values: LibTorch destroys and visits them recursively
 
-[[noreturn]] void refuse(const std::string& why) { throw Error(ErrorKind::io, why + "; save it again"); }
+/// In one line, whatever names the file gives.
+[[noreturn]] void refuse(std::string why) {
+  std::ranges::replace_if(
+      why, [](unsigned char letter) { return letter < ' '; }, '?');
+  throw Error(ErrorKind::io, why + "; save it again");
+}
 
 /// What is known of a value.
 struct Value {

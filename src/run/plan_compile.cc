@@ -25,7 +25,7 @@ std::unique_ptr<const Plan::Code> PlanCompiler::compile() {
   std::vector<Value> inputs;
   for (const Node* node : graph.placeholders()) {
     inputs.push_back(fresh_slot(nullptr));
-    Plan::Code::Input input{node->target().str(), inputs.back().index, std::nullopt};
+    Plan::Code::Input input{node->target().str(), inputs.back().index, std::nullopt, internal::input_kind(*node)};
     if (!node->args().empty()) input.default_value = to_ivalue(node->arg(0));
     program_->inputs.push_back(std::move(input));
   }

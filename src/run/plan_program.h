@@ -17,6 +17,7 @@
 #include <fxgraph/nn/module_watch.h>
 #include <fxgraph/nn/owning_module.h>
 #include <fxgraph/run/direct_call.h>
+#include <fxgraph/run/input_kind.h>
 #include <fxgraph/run/plan.h>
 
 namespace fx {
@@ -91,6 +92,7 @@ struct Plan::Code {
     std::string name;
     std::uint32_t slot = internal::kNoSlot;
     std::optional<c10::IValue> default_value;
+    internal::InputKind kind = internal::InputKind::any;
   };
   std::vector<Input> inputs;
 

@@ -84,6 +84,7 @@ class PlanRunner {
                     input.name);
       }
       if (input.slot == internal::kNoSlot) continue;
+      if (i < inputs.size()) internal::require_kind(input.name, inputs[i], input.kind);
       slots_[input.slot] = i < inputs.size() ? std::move(inputs[i]) : input.default_value->deepcopy();
       const IValue& bound = slots_[input.slot];
       if (!bound.isTensor() || !bound.toTensor().defined()) internal::add_none_inputs(none_inputs_, input.name, bound);

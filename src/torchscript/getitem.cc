@@ -42,6 +42,7 @@ class Indexing {
   // Each item but None consumes a dimension; `...` leaves those before the items that follow it, which are counted from
   // the end.
   Value* tensor(Value* base, ArgumentSpan items) {
+    Value* const whole = base;
     bool after_ellipsis = false;
     std::int64_t dim = 0;
     std::vector<Value*> indices;  // tensor indices by dimension, null between
@@ -55,7 +56,8 @@ class Indexing {
       if (after_ellipsis) dim = -consumed(items.subspan(i)) - item.is_none();
       base = one(base, item, dim, indices);
     }
-    return indices.empty() ? base : gather(base, indices, after_ellipsis);
+    if (!indices.empty()) return gather(base, indices, after_ellipsis);
+    return base == whole ? call(c10::aten::alias, {NamedValue(whole)}) : base;  // a tensor of its own all the same
   }
 
   static std::int64_t consumed(ArgumentSpan items) {

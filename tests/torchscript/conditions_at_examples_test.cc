@@ -185,6 +185,59 @@ TEST(ConditionsAtExamples, AreOfSizesAsTheyWereGiven) {
   EXPECT_THAT(testing::one_line_error_of([&] { gm->run({ones({3, 6})}); }), HasSubstr("x[0] must be at least 5"));
 }
 
+TEST(ConditionsAtExamples, EqualSizesAreAskedForBesideWhatIsKnown) {
+  for (const char* condition : {"x.size() == y.size() and x.dim() == 2", "x.size() == y.size() and 1 < 2",
+                                "x.size() == y.size() or 2 < 1", "(x + y).size() == x.size() and 1 < 2"}) {
+    const auto gm = from_torchscript(module_of("def forward(self, x, y):\n  if " + std::string(condition) +
+                                               ":\n    return x * 20\n  return x + 1\n"),
+                                     {.examples = {ones({2, 3}), ones({2, 3})}});
+    EXPECT_EQ(gm->run({torch::ones({4, 3}), torch::ones({4, 3})}).toTensor().sum().item<float>(), 240) << condition;
+    EXPECT_THAT(testing::one_line_error_of([&] {
+                  gm->run({ones({1, 3}), ones({4, 3})});
+                }),
+                HasSubstr("goes another way"))
+        << condition;
+  }
+  const auto strides = from_torchscript(
+      module_of("def forward(self, x):\n  if x.stride(0) == 3 and 1 < 2:\n    return x * 20\n  return x + 1\n"),
+      {.examples = {ones({2, 3})}});
+  EXPECT_THAT(testing::one_line_error_of([&] {
+                strides->run({torch::ones({3, 2}).t()});
+              }),
+              HasSubstr("goes another way"));
+}
+
+TEST(ConditionsAtExamples, AListIsAskedAgainWhereItHasChanged) {
+  using Tensors = c10::List<torch::Tensor>;
+  const auto list = [](int count) {
+    Tensors made;
+    for (int i = 0; i < count; ++i) made.push_back(torch::ones({1, 2}));
+    return made;
+  };
+  const auto queue = from_torchscript(module_of("def forward(self, x, q: List[Tensor]):\n  for i in range(x.size(0)):\n"
+                                                "    q.append(x[i:i + 1])\n    if len(q) > 3:\n      q.pop(0)\n"
+                                                "  return torch.cat(q)\n"),
+                                      {.examples = {ones({4, 2}), list(1)}});
+  EXPECT_EQ(queue->run({ones({4, 2}), list(1)}).toTensor().size(0), 3);
+  EXPECT_THAT(testing::one_line_error_of([&] { queue->run({ones({4, 2}), list(2)}); }), HasSubstr("goes another way"));
+  const auto twice =
+      from_torchscript(module_of("def forward(self, x, q: List[Tensor]):\n  if len(q) > 1:\n    x = x + 1\n"
+                                 "  if len(q) > 1:\n    x = x * 2\n  return x\n"),
+                       {.examples = {ones({4, 2}), list(2)}});
+  EXPECT_EQ(twice->graph().count(Op::call_function, "torch._assert"), 1u);
+}
+
+TEST(ConditionsAtExamples, InputsAreOfTheKindsThatTheFileSays) {
+  const auto gm = from_torchscript(module_of("def forward(self, x, n: int, f: float, b: bool):\n  return x * n + f\n"));
+  EXPECT_EQ(gm->run({torch::ones({2}), 2, 0.5, true}).toTensor().sum().item<double>(), 5);
+  EXPECT_EQ(gm->run({torch::ones({2}), 2, 1, true}).toTensor().sum().item<double>(), 6);
+  for (const IValue& wrong : {IValue(2.5), IValue(), IValue(true), IValue("two"), IValue(torch::ones({}))})
+    EXPECT_EQ(testing::one_line_error_of([&] {
+                gm->run({ones({2}), wrong, 0.5, true});
+              }),
+              "the input 'n' must be an int, but is a " + wrong.tagKind());
+}
+
 TEST(ConditionsAtExamples, StayWhereTheyHangOnData) {
   const auto gm = from_torchscript(
       module_of("def forward(self, x):\n  kept = x[x > 0]\n  if kept.size(0) == 0:\n    return x\n  return kept * 2\n"),

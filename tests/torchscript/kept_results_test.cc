@@ -49,6 +49,16 @@ TEST(KeptResults, WhatCallersWriteIsNotInTheNextCall) {
   }
 }
 
+TEST(KeptResults, WhatIsIndexedByNothingIsATensorOfItsOwn) {
+  GraphModule gm(graph_of(
+      call("r", "operator.getitem", "args = (%x, Ellipsis)") + call("u", "aten::unsqueeze_", "args = (%x, 0)"), "r"));
+  torch::jit::Module saved = testing::saved_and_loaded(gm);
+  const Tensor x = torch::ones({2, 3}), result = saved.forward({x}).toTensor();
+  EXPECT_EQ(result.dim(), 2);
+  EXPECT_EQ(x.dim(), 3);
+  EXPECT_TRUE(result.is_alias_of(x));
+}
+
 TEST(KeptResults, WhatIsJoinedTwiceIsAsItWasAtFirst) {
   GraphModule gm(graph_of(call("j", "aten::cat", "args = ([%x, %x], -1)") + call("t", "aten::tanh_", "args = (%x,)") +
                               call("k", "aten::cat", "args = ([%j, %x], -1)"),

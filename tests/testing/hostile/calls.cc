@@ -78,7 +78,8 @@ bool Calls::is_wrong_in_torch(const OperatorSchema& schema, const std::vector<Ar
   const at::Tensor& result = tensor_of(out->value.node());
   const bool product = schema.target == "aten::matmul.out";
   return any_operand([&](const at::Tensor& operand) {
-    return operand.storage().data() == result.storage().data() && (product || operand.sizes() != result.sizes());
+    return operand.storage().data() == result.storage().data() &&
+           (product || operand.sizes() != result.sizes() || result.is_neg() || result.is_conj());
   });
 }
 
