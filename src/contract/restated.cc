@@ -135,9 +135,14 @@ class Restated {
     const std::vector<Condition> conditions = Contract(graph_).conditions();
     Node& first = *graph_.placeholders().back()->next();  // a size is there where the rank is right
     for (Node* input : read_) {
+      const Node* asked = nullptr;  // first of its sizes
+      for (const auto& [symbol, size] : read_sizes_) {
+        if (sizes_.at(symbol).first == input && (!asked || size->is_before(*asked))) asked = size;
+      }
       const bool is_said = std::ranges::any_of(conditions, [&](const Condition& each) {
-        return each.relation == SizeRelation::equal && each.measures.size() == 1 &&
-               each.measures[0].property == InputProperty::rank && each.measures[0].input == input->name();
+        return (!asked || each.assertion->is_before(*asked)) && each.relation == SizeRelation::equal &&
+               each.measures.size() == 1 && each.measures[0].property == InputProperty::rank &&
+               each.measures[0].input == input->name();
       });
       if (is_said) continue;
       const auto rank = static_cast<std::int64_t>(ranks_.at(input));

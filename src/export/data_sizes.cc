@@ -64,6 +64,13 @@ bool is_of_number_read(const Node& node, int depth = 0) {
                              [&](const Node* each) { return is_of_number_read(*each, depth + 1); });
 }
 
+/// What a tensor is indexed by, however it is given.
+Argument indices_of(const Node& node) {
+  const Call call = call_of(node);
+  const Argument* indices = call && call.schema().arguments.size() > 1 ? call.argument(1) : nullptr;
+  return indices ? *indices : Argument();
+}
+
 bool is_mask(const ValueShape& value) {
   const DType type = value.tensor.dtype;
   return value.kind == ValueShape::Kind::tensor && (type == DType::boolean || type == DType::uint8);
@@ -75,10 +82,11 @@ struct Mask {
   std::int64_t dim;
 };
 std::optional<Mask> only_mask(const Node& node, const ValueShapes& seen) {
-  if (node.args().size() < 2 || !node.arg(1).is_sequence()) return std::nullopt;
+  const Argument indices = indices_of(node);
+  if (!indices.is_sequence()) return std::nullopt;
   std::optional<Mask> found;
   std::int64_t at = 0;
-  for (const Argument& index : node.arg(1).elements()) {
+  for (const Argument& index : indices.elements()) {
     const Node* value = index.node_or_null();
     if (value && (found || !is_mask(seen[*value]))) return std::nullopt;
     if (value) found = Mask{value, at};
@@ -214,7 +222,7 @@ void DataSizes::name(const Graph& graph, const Symbols& taken) {
     if (source.kind == Kind::integer || node.target() == "aten::nonzero" || is_list_of_rows(node)) {
       asked = node.args().empty() ? nullptr : node.arg(0).node_or_null();
     } else if (node.target() == kMasked) {
-      for (const Argument& index : node.arg(1).elements()) asked = index.is_node() ? &index.node() : asked;
+      for_each_node(indices_of(node), [&](const Node& index) { asked = &index; });
     }
     std::string* symbol = asked ? &known[{source.kind == Kind::rows ? 'r' : 'n', asked}] : nullptr;
     source.symbol = symbol && !symbol->empty() ? *symbol : fresh();
@@ -298,7 +306,7 @@ bool depends_on_data(const Node& node, const ProgramValues& program) {
   if (is_number(shapes[node].kind) && reads_tensor) return !asks_no_data(node.target());
   bool by_mask = false;
   if (node.target() == kMasked)
-    for_each_node(node.arg(1), [&](const Node& index) { by_mask |= is_mask(shapes[index]); });
+    for_each_node(indices_of(node), [&](const Node& index) { by_mask |= is_mask(shapes[index]); });
   return by_mask;
 }
 

@@ -61,6 +61,9 @@ bool is_harmless(const JitNode& node) {
                                                          "aten::format",
                                                          "aten::__contains__",
                                                          "prim::Uninitialized"};
+  const auto is_tensor = [](const JitValue* value) { return value->type()->isSubtypeOf(*c10::TensorType::get()); };
+  if (node.kind().is_aten() && std::ranges::any_of(node.outputs(), is_tensor))
+    return false;  // of sizes that do not fit
   if (std::string(node.kind().toQualString()) == "aten::size") return node.inputs().size() == 1;
   return kHarmless.contains(node.kind().toQualString());
 }

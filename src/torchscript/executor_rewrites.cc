@@ -41,8 +41,7 @@ bool is_constant_result(const Node& node) {
   while (!parts.empty()) {
     const Node* part = parts.back();
     parts.pop_back();
-    const bool is_call = part->is(Op::call_function) || part->is(Op::call_module);  // Identity, say
-    if (!is_call || effects_of(*part).random) return false;
+    if (!part->is_callable() || effects_of(*part).random) return false;
     for (const Node* input : part->all_input_nodes()) {
       if (seen.insert(input).second) parts.push_back(input);
     }

@@ -207,6 +207,24 @@ TEST(ConditionsAtExamples, EqualSizesAreAskedForBesideWhatIsKnown) {
               HasSubstr("goes another way"));
 }
 
+TEST(ConditionsAtExamples, RanksAreAskedForBeforeSizes) {
+  const auto gm = from_torchscript(module_of("def forward(self, x):\n  if x.dim() == 3:\n    y = x + 1\n"
+                                             "    if y.size(2) > 4:\n      return y\n  return x\n"),
+                                   {.examples = {ones({2, 3, 9})}});
+  EXPECT_THAT(testing::one_line_error_of([&] { gm->run({ones({3, 9})}); }), HasSubstr("x must be of 3 dimensions"));
+  EXPECT_EQ(gm->contract().str(), "x must be of 3 dimensions\nx[2] must be at least 5\n");
+}
+
+// What the file would not have computed is not computed.
+TEST(ConditionsAtExamples, WhatStopsAConditionStopsIt) {
+  const auto module = module_of(
+      "def forward(self, x, y, n: int):\n  if n > 5 and (x + y).size() == x.size():\n"
+      "    return x * 2\n  return x\n");
+  const auto gm = from_torchscript(module, {.examples = {ones({3}), ones({4}), 1}});
+  EXPECT_TRUE(gm->run({ones({5}), ones({4}), 2}).toTensor().equal(ones({5}).toTensor()));
+  EXPECT_EQ(gm->contract().str(), "n must be at most 5\n");
+}
+
 TEST(ConditionsAtExamples, AListIsAskedAgainWhereItHasChanged) {
   using Tensors = c10::List<torch::Tensor>;
   const auto list = [](int count) {

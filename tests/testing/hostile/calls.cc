@@ -73,6 +73,17 @@ bool Calls::is_wrong_in_torch(const OperatorSchema& schema, const std::vector<Ar
            tensor_of(args[0].node()).storage().data() == tensor_of(args[2].node()).storage().data();
   if (schema.target.view().starts_with("aten::searchsorted"))
     return std::ranges::any_of(kwargs, [](const NamedArgument& named) { return named.name == Symbol("sorter"); });
+  // What it writes is negated where it stands, and read as it was or is.
+  const bool writes_first = !schema.arguments.empty() && schema.arguments[0].alias.writes;
+  if (writes_first && !args.empty() && args[0].is_node() && value_of(args[0].node()).isTensor()) {
+    const at::Tensor& written = tensor_of(args[0].node());
+    const auto shares = [&](const Argument& operand) {
+      return operand.is_node() && value_of(operand.node()).isTensor() &&
+             tensor_of(operand.node()).storage().data() == written.storage().data();
+    };
+    if ((written.is_neg() || written.is_conj()) && std::ranges::any_of(args.begin() + 1, args.end(), shares))
+      return true;
+  }
   const auto out = std::ranges::find(kwargs, Symbol("out"), &NamedArgument::name);
   if (out == kwargs.end() || !out->value.is_node()) return false;
   const at::Tensor& result = tensor_of(out->value.node());
