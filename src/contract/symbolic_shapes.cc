@@ -68,7 +68,10 @@ class SymbolicShapes::Pass {
   }
 
  private:
-  static constexpr int kDeepest = 40;  // an expression that nests deeper gets a name
+  /// An expression that nests deeper, or is longer, gets a name: loops on sizes double them.
+  static constexpr int kDeepest = 40;
+  static constexpr std::uint32_t kLongest = 1000;
+  static bool is_deep(const SizeExpr& size) { return size.depth() > kDeepest || size.parts() > kLongest; }
 
   AbstractValue value_of(const Argument& argument) const {
     return AbstractValue::of(argument, [this](const Node& node) { return values_[node]; });
@@ -87,7 +90,7 @@ class SymbolicShapes::Pass {
     if (const std::optional<Element> element = taken_element(node)) return element_of(*element);
     if (std::optional<SizeExpr> number = said_by(node, [this](const Node& input) { return number_of(input); })) {
       const SizeExpr value = shapes_.facts_.simplified(*number);
-      return value.depth() > kDeepest ? fresh_.next(shapes_.facts_, shapes_.facts_.range(value)) : value;
+      return is_deep(value) ? fresh_.next(shapes_.facts_, shapes_.facts_.range(value)) : value;
     }
     const Call call = call_of(node);
     if (call) return infer_call(node, call);
@@ -231,7 +234,6 @@ class SymbolicShapes::Pass {
   /// Expressions do not grow with the graph.
   AbstractValue named_where_deep(AbstractValue value) {
     const TensorType* tensor = value.tensor();
-    const auto is_deep = [](const SizeExpr& size) { return size.depth() > kDeepest; };
     if (!tensor || std::ranges::none_of(tensor->sizes, is_deep)) return value;
     TensorType named = *tensor;
     for (SizeExpr& size : named.sizes) {

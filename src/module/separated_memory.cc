@@ -50,6 +50,8 @@ std::vector<at::Tensor> separated(const std::vector<HeldTensor>& group, const st
     }
     at::Tensor own = held.tensor.detach().resolve_conj().resolve_neg();
     if (own.is_alias_of(held.tensor)) own = own.clone();
+    if (own.strides() != held.tensor.strides() && at::has_internal_overlap(held.tensor) != at::MemOverlap::Yes)
+      own = at::empty_strided(own.sizes(), held.tensor.strides(), own.options()).zero_().copy_(own);
     alone.push_back(own.set_requires_grad(held.tensor.requires_grad()));
   }
   return alone;

@@ -154,18 +154,23 @@ static bool is_real_call(const std::string& name, const std::vector<SizeExpr>& o
   return function && (function->of_any || std::ranges::any_of(operands, &SizeExpr::is_real));
 }
 
+constexpr std::uint32_t kMostParts = 1'000'000;
+
 SizeExpr SizeExpr::make(Kind kind, std::string name, std::vector<SizeExpr> operands, bool is_canonical) {
   SizeExpr made;
   made.kind_ = kind;
   int depth = 0;
+  std::uint32_t parts = 1;
   for (const SizeExpr& operand : operands) {
+    parts = std::min(kMostParts, parts + operand.parts());
     depth = std::max(depth, operand.depth() + 1);
     is_canonical = is_canonical && operand.is_canonical();
   }
   const bool is_real = kind == Kind::call     ? is_real_call(name, operands)
                        : kind == Kind::symbol ? is_real_symbol(name)
                                               : kind == Kind::real;
-  made.term_ = std::make_shared<const Term>(Term{std::move(name), std::move(operands), depth, is_real, is_canonical});
+  made.term_ =
+      std::make_shared<const Term>(Term{std::move(name), std::move(operands), depth, parts, is_real, is_canonical});
   return made;
 }
 SizeExpr SizeExpr::real(std::string digits) { return make(Kind::real, std::move(digits)); }

@@ -79,6 +79,8 @@ class SizeExpr {
   /// Of a function, in order; else none.
   const std::vector<SizeExpr>& operands() const { return term_ ? term_->operands : no_term().operands; }
   int depth() const { return term_ ? term_->depth : 0; }  ///< how deep functions nest
+  /// How many numbers, symbols and functions are written; a million and more are a million.
+  std::uint32_t parts() const { return term_ ? term_->parts : 1; }
   /// Calls `visit` for every symbol, once per occurrence.
   void for_each_symbol(const std::function<void(const std::string&)>& visit) const;
   bool varies() const;      ///< true when a symbol stands in it
@@ -113,6 +115,7 @@ class SizeExpr {
     std::string name;
     std::vector<SizeExpr> operands;
     int depth = 0;
+    std::uint32_t parts = 1;
     bool is_real = false;
     bool is_canonical = false;
   };
