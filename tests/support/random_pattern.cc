@@ -134,14 +134,18 @@ class Generator {
   Expr unary_call(int depth) {
     if (random_.chance(8)) {
       const Expr factor = random_.chance(50) ? match::lit(2) : match::lit_any("c");
-      return match::op("aten::mul.Scalar", operand(depth - 1), factor);
+      constexpr const char* kProducts[] = {"aten::mul.Scalar", "aten::mul.Tensor", "aten::mul", "operator.mul"};
+      const char* target = kProducts[options_.names ? random_.below(4) : 0];
+      return match::op(target, operand(depth - 1), factor);
     }
     const Expr from = operand(depth - 1);
     return match::op(unary(), from);
   }
 
   Expr binary_call(int depth) {
-    const char* target = random_.chance(60) ? "aten::add.Tensor" : "aten::mul.Tensor";
+    constexpr const char* kSums[] = {"aten::add.Tensor", "aten::add.Tensor", "aten::add", "torch.add"};
+    constexpr const char* kProducts[] = {"aten::mul.Tensor", "aten::mul.Tensor", "aten::mul", "operator.mul"};
+    const char* target = (random_.chance(60) ? kSums : kProducts)[options_.names ? random_.below(4) : 0];
     const Expr first = operand(depth - 1);
     const Expr second = operand(depth - 1);
     if (options_.commutative && random_.chance(40)) return match::commutative(target, first, second);

@@ -17,6 +17,7 @@ struct RandomPatternOptions {
   bool constructs = false;  ///< negations, copies, paths, repetitions, unordered lists, tails, constants
   bool shapes = false;      ///< tests of dtypes and sizes
   bool conditions = false;  ///< tests in code, of what is anywhere in the graph
+  bool names = false;       ///< operators without an overload, in Python's words, and of the other kind of number
 };
 
 /// A pattern of a few operators of pointwise_vocabulary(), with constructs of copying_vocabulary(). The same seed gives
