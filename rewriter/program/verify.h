@@ -40,7 +40,7 @@ Verification verify_equivalent(GraphModule& before, GraphModule& after,
 /// The value with copies of its tensors, each by itself; other objects are shared. (c10::IValue::deepcopy takes two
 /// views of one storage, as in what split returns, for one tensor.)
 c10::IValue copy_of(const c10::IValue& value);
-/// The same for each.
+/// The same for each; tensors that share memory do so in the copies.
 std::vector<c10::IValue> copies_of(const std::vector<c10::IValue>& values);
 
 /// The largest difference over the largest magnitude, over all tensors and numbers in both, lists and dicts included;

@@ -11,6 +11,13 @@
 
 namespace fx::internal {
 
+bool asks_type(const Node& placeholder) {
+  for (const Node& user : placeholder.users()) {
+    if (user.is_call(python::kIsInstance)) return true;
+  }
+  return false;
+}
+
 InputKind input_kind(const Node& placeholder) {
   static constexpr std::pair<std::string_view, InputKind> kKinds[] = {{"int", InputKind::integer},
                                                                       {"float", InputKind::floating},
@@ -22,10 +29,7 @@ InputKind input_kind(const Node& placeholder) {
   const auto known =
       std::ranges::find(kKinds, std::string_view(*annotation), &std::pair<std::string_view, InputKind>::first);
   if (known == std::end(kKinds)) return InputKind::any;
-  for (const Node& user : placeholder.users()) {
-    if (user.is_call(python::kIsInstance)) return InputKind::any;
-  }
-  return known->second;
+  return asks_type(placeholder) ? InputKind::any : known->second;
 }
 
 void require_kind(const std::string& input, const c10::IValue& value, InputKind kind) {

@@ -12,6 +12,9 @@ namespace fx::internal {
 
 enum class InputKind : std::uint8_t { any, integer, floating, boolean, string };
 
+/// True where the program itself asks for the type of the input. O(users).
+bool asks_type(const Node& placeholder);
+
 /// As its annotation says; `any` where that is none of these, or the program itself asks for the type. O(users).
 InputKind input_kind(const Node& placeholder);
 

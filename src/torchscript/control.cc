@@ -73,20 +73,6 @@ bool is_harmless(const JitBlock& block) {
   return std::all_of(nodes.begin(), nodes.end(), [](const JitNode* node) { return is_harmless(*node); });
 }
 
-/// Does the program raise whenever `value` is `outcome`? Then what is computed needlessly may as well raise.
-bool raises_when(const JitValue& value, bool outcome) {
-  if (value.uses().size() != 1) return false;
-  const JitNode& user = *value.uses()[0].user;
-  if (user.kind() == torch::jit::aten::__not__) return raises_when(*user.output(), !outcome);
-  if (user.kind() != torch::jit::prim::If) return false;
-  const JitBlock& taken = *user.blocks()[outcome ? 0 : 1];
-  if (always_raises(taken)) return true;
-  // It is part of a larger condition when the branch is a bare constant.
-  if (user.outputs().size() != 1 || taken.outputs()[0]->type()->kind() != c10::TypeKind::BoolType) return false;
-  const auto result = torch::jit::toIValue(taken.outputs()[0]);
-  return result && raises_when(*user.output(), result->toBool());
-}
-
 /// May the block be run although the program would not, when `may_raise`?
 bool may_run(const JitBlock& block, bool may_raise) {
   const auto nodes = block.nodes();
@@ -110,6 +96,19 @@ const char* opposite(Symbol target) {
 }
 
 }  // namespace
+
+bool raises_when(const JitValue& value, bool outcome) {
+  if (value.uses().size() != 1) return false;
+  const JitNode& user = *value.uses()[0].user;
+  if (user.kind() == torch::jit::aten::__not__) return raises_when(*user.output(), !outcome);
+  if (user.kind() != torch::jit::prim::If) return false;
+  const JitBlock& taken = *user.blocks()[outcome ? 0 : 1];
+  if (always_raises(taken)) return true;
+  // It is part of a larger condition when the branch is a bare constant.
+  if (user.outputs().size() != 1 || taken.outputs()[0]->type()->kind() != c10::TypeKind::BoolType) return false;
+  const auto result = torch::jit::toIValue(taken.outputs()[0]);
+  return result && raises_when(*user.output(), result->toBool());
+}
 
 std::optional<bool> Importer::truth_of(const AbstractValue& value) const {
   if (!value.is_constant() || !value.constant.isBool()) return std::nullopt;
@@ -175,12 +174,9 @@ std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, c
   if (!examples_ || !value.is_node()) return std::nullopt;
   Node& asked = *value.node;
   const c10::IValue* found = examples_->value(asked);
-  if (!found) {
-    refuse(node, frame,
-           "what decides here could not be computed at the examples (" + examples_->failure() + "); give others");
-  }
   if (examples_->hangs_on_data(asked))
     refuse(node, frame, "control flow that hangs on the elements of a tensor cannot become a graph");
+  if (!found) refuse(node, frame, "what decides here has no value at the examples (" + examples_->failure() + ")");
   if ((!is_number(*found) && !found->isString()) || (inside_leaf_ && asks_for_sizes(Argument(asked))))
     return std::nullopt;
   const c10::IValue known = *found;  // nodes that are made here move it

@@ -20,21 +20,23 @@ namespace {
 
 /// What is asked of a tensor without looking at its elements.
 bool asks_for_form(Symbol target) {
-  constexpr std::array<std::string_view, 21> kForms = {
+  constexpr std::array<std::string_view, 22> kForms = {
       "aten::size",           "aten::dim",           "aten::element_size",
       "aten::numel",          "aten::len",           "aten::stride",
       "aten::storage_offset", "aten::__is__",        "aten::is_floating_point",
       "aten::is_complex",     "aten::is_contiguous", "aten::__isnot__",
       "prim::dtype",          "prim::device",        "prim::layout",
       "prim::is_cuda",        "aten::is_signed",     "prim::is_quantized",
-      "prim::is_sparse",      "prim::is_meta",       "prim::requires_grad"};
+      "prim::is_sparse",      "prim::is_meta",       "prim::requires_grad",
+      "aten::is_same_size"};
   return std::ranges::find(kForms, packet_of(target.view())) != kForms.end();
 }
 
-/// What takes parts of lists, tuples and dicts, or asks for their keys.
+/// What takes parts of lists, tuples and dicts, copies them, or asks for their keys.
 bool looks_into_container(Symbol target) {
-  constexpr std::array<std::string_view, 6> kLooks = {"aten::__getitem__", "aten::__contains__", "aten::keys",
-                                                      "aten::items",       "aten::values",       "prim::TupleIndex"};
+  constexpr std::array<std::string_view, 11> kLooks = {
+      "aten::__getitem__", "aten::__contains__", "aten::keys", "aten::items", "aten::values",    "aten::get",
+      "aten::copy",        "aten::dict",         "aten::list", "aten::slice", "prim::TupleIndex"};
   return target == python::kGetItem || std::ranges::find(kLooks, packet_of(target.view())) != kLooks.end();
 }
 

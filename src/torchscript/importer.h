@@ -30,6 +30,9 @@ using JitBlock = torch::jit::Block;
 using JitValue = torch::jit::Value;
 using Values = std::vector<AbstractValue>;
 
+/// Does the program raise whenever `value` is `outcome`? Then what is computed needlessly may as well raise.
+bool raises_when(const JitValue& value, bool outcome);
+
 /// A leaf that was called, and how.
 struct CalledLeaf {
   std::shared_ptr<LeafModule> module;
@@ -202,7 +205,7 @@ class Importer {
   std::unordered_map<std::string, Node*> attribute_nodes_;
   std::unordered_map<std::string, AbstractValue> attribute_lists_;
   std::unordered_map<std::string, AbstractValue> set_attributes_;  ///< by the call, by path
-  std::unordered_set<std::string> read_attributes_;                ///< paths, as the file has them
+  std::unordered_set<std::string> read_attributes_;                ///< paths, as the file has them; not for a warning
   std::unordered_map<const at::TensorImpl*, std::string> constant_paths_;
   std::size_t num_constants_ = 0;
   std::unordered_map<std::string, std::size_t> leaf_index_;

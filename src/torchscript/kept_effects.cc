@@ -17,10 +17,12 @@ namespace {
 
 using Dropped = std::optional<std::pair<const Node*, std::string>>;
 
-/// True when an overload says that its result may share storage.
+/// True when an overload says that its result may share storage. Of what a container holds TorchScript assumes it.
 bool says_that_it_aliases(const Node& node) {
   const auto says = [](const OperatorSchema* schema) {
-    return std::ranges::any_of(schema->returns, [](const SchemaReturn& result) { return !result.alias.empty(); });
+    return std::ranges::any_of(schema->returns, [](const SchemaReturn& result) {
+      return !result.alias.empty() || result.type.base == SchemaType::Base::other;
+    });
   };
   const std::vector<const OperatorSchema*>& several = candidate_overloads(node.op(), node.target());
   if (!several.empty()) return std::ranges::any_of(several, says);

@@ -22,6 +22,7 @@
 #include <fxgraph/torchscript/nested_calls.h>
 #include <fxgraph/torchscript/own_operators.h>
 #include <fxgraph/torchscript/reflected.h>
+#include <fxgraph/torchscript/script_inputs.h>
 #include <fxgraph/torchscript/script_name.h>
 #include <fxgraph/torchscript/script_numbers.h>
 #include <fxgraph/torchscript/script_schemas.h>
@@ -76,8 +77,7 @@ class MethodBuilder {
   void build(const Node& node) {
     switch (node.op()) {
       // The caller's keyword is the target, which need not be the node's name (`input` is kept for Python's own).
-      case Op::placeholder:
-        return define(node, built_->addInput(script_variable(node.target().view()))->setType(input_type(node)));
+      case Op::placeholder: return define(node, build_input(*built_, node));
       case Op::get_attr: return define(node, attribute(node.target().str()));
       case Op::call_module: return define(node, call_module(node));
       case Op::call_function: return define(node, call_function(node));
@@ -145,13 +145,6 @@ class MethodBuilder {
     return call->output();
   }
 
-  Value* is_instance(const Node& node) {
-    const std::string declared = value_of(node.arg(0), nullptr)->type()->annotation_str();
-    if (declared != node.arg(1).as_string())
-      throw Error(ErrorKind::unsupported, "whether a value of type " + declared + " is of another is not written");
-    return built_->insertConstant(true);
-  }
-
   // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   Value* call_function(const Node& node) {
@@ -159,8 +152,9 @@ class MethodBuilder {
     if (taken || (node.target() == python::kGetItem && node.args().size() == 2))
       return build_getitem(*built_, value_of(node.arg(0), nullptr), taken ? Argument(taken->index) : node.arg(1),
                            [this](Node& input) { return values_[input]; });
-    if (node.target() == python::kAssert) return assertion(node);
-    if (node.target() == python::kIsInstance && node.args().size() == 2) return is_instance(node);
+    if (node.target() == python::kAssert) return build_assertion(*built_, value_of(node.arg(0), nullptr), node);
+    if (node.target() == python::kIsInstance && node.args().size() == 2)
+      return build_type_question(*built_, value_of(node.arg(0), nullptr), node.arg(1).as_string());
     if (node.target() == python::kLength && node.args().size() == 1) return length(node);
     const NamedValueOf value_of = [this](const Argument& value) { return named({}, value, nullptr); };
     if (Value* called = build_nested_call(*built_, node.target(), node.args(), value_of)) return called;
@@ -197,23 +191,6 @@ class MethodBuilder {
     if (whole->type()->kind() == c10::TypeKind::TupleType)
       return call_exactly({node}, *find_torch_operator("aten::len.any")->schema);
     return jit::emitBuiltinCall(no_source(), *built_, c10::aten::len, {NamedValue(whole)}, {});
-  }
-
-  // `if not condition: raise AssertionError(message)`
-  Value* assertion(const Node& node) {
-    Value* condition = value_of(node.arg(0), nullptr);
-    if (condition->type()->isSubtypeOf(*c10::TensorType::get())) {
-      condition = jit::emitBuiltinCall(no_source(), *built_, c10::aten::Bool, {NamedValue(condition)}, {});
-    }
-    const Argument* message = node.args().size() > 1 ? &node.args()[1] : node.kwarg("message");
-    jit::Node* branch = built_->insertNode(built_->create(c10::prim::If, {condition}, 0));
-    branch->addBlock();
-    const jit::WithInsertPoint inside(branch->addBlock());
-    Value* text = built_->insertConstant(
-        std::string(message && message->is_string() ? message->as_string() : "assertion failed"));
-    Value* none = built_->insertConstant(c10::IValue());
-    built_->insertNode(built_->create(c10::prim::RaiseException, {text, none}, 0));
-    return none;
   }
 
   Value* call_schema(const Given& given, const c10::FunctionSchema& schema) {

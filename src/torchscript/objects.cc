@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <ranges>
 
+#include <fxgraph/ir/meta.h>
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/importer.h>
@@ -33,6 +35,25 @@ void Importer::load_constant(const JitNode& node, Frame& frame) {
   set(node, frame, std::move(value));
 }
 
+/// Does the attribute that reads as `value` decide whether the program warns, and nothing else? `if not self.warned:
+/// warn(…); self.warned = True` computes the same in every call.
+static bool decides_only_warnings(const JitValue& value, const std::string& attribute) {
+  return std::ranges::all_of(value.uses(), [&](const torch::jit::Use& use) {
+    const JitNode& user = *use.user;
+    if (user.kind() == torch::jit::aten::__not__) return decides_only_warnings(*user.output(), attribute);
+    if (user.kind() != torch::jit::prim::If || !user.outputs().empty()) return false;
+    return std::ranges::all_of(user.blocks(), [&](const JitBlock* block) {
+      const auto nodes = block->nodes();
+      return std::all_of(nodes.begin(), nodes.end(), [&](const JitNode* node) {
+        const auto kind = node->kind();
+        if (kind == torch::jit::prim::SetAttr)
+          return node->s(torch::jit::attr::name) == attribute && torch::jit::toIValue(node->input(1)).has_value();
+        return kind == torch::jit::prim::Constant || kind == torch::jit::aten::warn || kind == torch::jit::prim::Print;
+      });
+    });
+  });
+}
+
 void Importer::get_attribute(const JitNode& node, Frame& frame) {
   const AbstractValue owner = value_of(node.input(), frame);
   const std::string& name = node.s(torch::jit::attr::name);
@@ -52,7 +73,7 @@ void Importer::get_attribute(const JitNode& node, Frame& frame) {
     const std::string path = join_path(owner.object->path, name);
     if (const auto known = set_attributes_.find(path); known != set_attributes_.end())
       return set(node, frame, known->second);
-    read_attributes_.insert(path);
+    if (!decides_only_warnings(*node.output(), name)) read_attributes_.insert(path);
     // What is packed becomes the call that packs it.
     if (torch::jit::Function* pack = internal::packing_method(*type, *slot))
       return set(node, frame, call(*pack, {owner}, owner.object->path, frame.depth + 1));
@@ -231,13 +252,29 @@ void Importer::leave(const JitNode& node, Frame& frame) {
   if (!node.outputs().empty()) set(node, frame, std::move(result));
 }
 
+/// A type that values have, not one of several.
+static bool is_one_type(const c10::Type& type) {
+  static constexpr c10::TypeKind kKinds[] = {
+      c10::TypeKind::TensorType, c10::TypeKind::IntType,  c10::TypeKind::FloatType, c10::TypeKind::BoolType,
+      c10::TypeKind::StringType, c10::TypeKind::ListType, c10::TypeKind::DictType,  c10::TypeKind::TupleType};
+  return std::ranges::find(kKinds, type.kind()) != std::end(kKinds);
+}
+
 void Importer::is_instance(const JitNode& node, Frame& frame) {
   const AbstractValue value = value_of(node.input(), frame);
   const c10::TypePtr type = value.is_constant() ? value.constant.type() : value.type;
+  const std::vector<c10::TypePtr>& candidates = node.tys(torch::jit::attr::types);
   bool sure = true;
-  for (const c10::TypePtr& candidate : node.tys(torch::jit::attr::types)) {
+  for (const c10::TypePtr& candidate : candidates) {
     if (type->isSubtypeOf(*candidate)) return set(node, frame, AbstractValue::of_constant(true));
     sure = sure && !candidate->isSubtypeOf(*type);
+  }
+  if (!sure && value.is_node() && value.node->is(Op::placeholder) && candidates.size() == 1 &&
+      is_one_type(*candidates[0]) && raises_when(*node.output(), false)) {
+    const std::string of = candidates[0]->annotation_str();
+    value.node->meta().set(meta_key::kType, of);
+    Node& asked = graph.call_function(python::kIsInstance, {Argument(*value.node), Argument::opaque(of)});
+    return set(node, frame, AbstractValue::of_node(asked, c10::BoolType::get()));
   }
   if (!sure) refuse(node, frame, "the type of a value is known only while running; " + cure());
   set(node, frame, AbstractValue::of_constant(false));

@@ -88,6 +88,10 @@ Value* insert_literal(jit::Graph& graph, const Argument& argument, const c10::Ty
 Value* as_wanted(jit::Graph& graph, Value* value, const c10::TypePtr& type) {
   const c10::TypeKind kind = value->type()->kind();
   if (!type) return value;
+  // None is no such value: LibTorch raises there, as it would where the value is used.
+  if (kind == c10::TypeKind::OptionalType && !value->type()->isSubtypeOf(*type) &&
+      value->type()->castRaw<c10::OptionalType>()->getElementType()->isSubtypeOf(*type))
+    return call(graph, c10::aten::_unwrap_optional, {NamedValue(value)});
   if (kind == c10::TypeKind::IntType && type->kind() == c10::TypeKind::FloatType)
     return call(graph, c10::aten::Float, {NamedValue(value)});
   if (kind != c10::TypeKind::BoolType) return value;

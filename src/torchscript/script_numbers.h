@@ -16,7 +16,7 @@ bool is_misread(const c10::IValue& value);
 torch::jit::Value* insert_literal(torch::jit::Graph& graph, const Argument& argument, const c10::TypePtr& type);
 
 /// `value` where a float, a Scalar or a tensor is expected: a float of a whole number, what insert_literal() makes of a
-/// bool.
+/// bool, what an optional one holds.
 torch::jit::Value* as_wanted(torch::jit::Graph& graph, torch::jit::Value* value, const c10::TypePtr& type);
 
 /// Python's `a ** b` of two ints, as products; null for other calls. Throws Error(unsupported) where the exponent is no

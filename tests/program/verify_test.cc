@@ -101,4 +101,18 @@ TEST(Bisect, FindsNothingWhereAllIsRight) {
   EXPECT_FALSE(bisect(*module, rules, {{at::randn({4})}}));
 }
 
+TEST(Copies, WhatSharesMemoryDoesSoInTheCopies) {
+  const at::Tensor whole = torch::arange(6, torch::kFloat), alone = torch::ones({2});
+  const std::vector<c10::IValue> values = {whole, whole, whole.slice(0, 2, 5, 2),
+                                           std::vector<at::Tensor>{whole[1], alone}};
+  const std::vector<c10::IValue> copies = copies_of(values);
+  copies[0].toTensor().fill_(7);
+  EXPECT_TRUE(copies[1].toTensor().is_same(copies[0].toTensor()));
+  EXPECT_TRUE(copies[2].toTensor().equal(torch::full({2}, 7.0f)));
+  EXPECT_EQ(copies[3].toTensorVector()[0].item<float>(), 7);
+  EXPECT_TRUE(whole.equal(torch::arange(6, torch::kFloat)));
+  copies[3].toTensorVector()[1].zero_();
+  EXPECT_TRUE(alone.equal(torch::ones({2})));
+}
+
 }  // namespace fx::verify_test

@@ -5,9 +5,8 @@
 
 #include <fxgraph/effects/effects_of.h>
 #include <fxgraph/matchers/pattern_access.h>
-#include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/call.h>
-#include <fxgraph/ops/schema_registry.h>
+#include "tests/support/meant_calls.h"
 
 namespace fx::testing {
 
@@ -107,8 +106,7 @@ class BruteForce {
     }
     switch (p.kind) {
       case PatternKind::value: return value.is_node();
-      case PatternKind::call:
-        return value.is_node() && is_meant(p, value.node());
+      case PatternKind::call: return value.is_node() && is_meant(data_, p, value.node());
       case PatternKind::attribute:
         return value.is_node() && value.node().is(Op::get_attr) && p.targets.contains(value.node().target());
       case PatternKind::constant: return value.is_node() && is_constant(value.node());
@@ -136,36 +134,6 @@ class BruteForce {
       bound = ways[0];
     }
     return true;
-  }
-
-  /// The node calls what the pattern names, in whatever words, or the overload that takes a number where the pattern's
-  /// takes a tensor, as far as both say a number.
-  bool is_meant(const PatternNode& p, const Node& node) const {
-    if (node.op() == p.op && p.targets.contains(node.target())) return true;
-    const Call call = p.op == Op::call_function ? call_of(node) : Call();
-    if (!call) return false;
-    const auto named = [&](Symbol name) { return std::ranges::find(p.operators, name) != p.operators.end(); };
-    if (named(operator_name(call.schema()))) return true;
-    for (const internal::Counterpart& other : internal::target_info(call.schema().target).counterparts) {
-      const Argument* given = call.argument(other.at);
-      if (named(other.name) && given && internal::is_number_type(internal::argument_type(*given)) &&
-          (!other.schema->arguments[other.at].type.is_tensor() || says_number(p, *other.schema, other.at)))
-        return true;
-    }
-    return false;
-  }
-
-  bool says_number(const PatternNode& p, const OperatorSchema& schema, std::size_t at) const {
-    std::optional<std::uint32_t> operand;
-    if (at < p.args.size()) operand = p.args[at];
-    for (const auto& [name, index] : p.kwargs) {
-      if (name == schema.arguments[at].name) operand = index;
-    }
-    return operand && is_number(*operand);
-  }
-
-  bool is_number(std::uint32_t index) const {
-    return data_.nodes[index].kind == PatternKind::literal || data_.nodes[index].kind == PatternKind::hole;
   }
 
   bool is_constant(const Node& node) const {
@@ -203,7 +171,7 @@ class BruteForce {
 
   bool is_on_path(std::uint32_t path, const Node& node) const {
     const PatternNode& p = data_.nodes[path];
-    if (p.kind == PatternKind::call) return is_meant(p, node);
+    if (p.kind == PatternKind::call) return is_meant(data_, p, node);
     return std::any_of(p.args.begin(), p.args.end(), [&](std::uint32_t arg) { return is_on_path(arg, node); });
   }
 
@@ -309,7 +277,7 @@ class BruteForce {
     if (!commutes || p.args.size() < 2) return match_order(p, node, bound, false);
     const auto type = [&](std::size_t i) { return std::string_view(call.schema().arguments.at(i).type.text); };
     if (call && call.schema().arguments.size() > 1 && type(0) != type(1))
-      return match_order(p, node, bound, p.commutative && is_number(p.args[0]));  // `add.Scalar` says which is which
+      return match_order(p, node, bound, p.commutative && is_number(data_, p.args[0]));  // as `add.Scalar` has it
     Ways result = match_order(p, node, bound, false);
     append(result, match_order(p, node, bound, true));
     return result;

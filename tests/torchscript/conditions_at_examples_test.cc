@@ -10,6 +10,7 @@
 #include <torch/script.h>
 #include "tests/support/error_of.h"
 #include "tests/torchscript/module_of_code.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::conditions_at_examples_test {
 
@@ -157,8 +158,12 @@ TEST(ConditionsAtExamples, AnInputOfSeveralTypesIsOfOne) {
               }),
               HasSubstr("the program was read for inputs at which `v` is of type int"));
   EXPECT_THAT(testing::one_line_error_of([&] { list->run({ones({2}), 1}); }), HasSubstr("`v` is of type List[int]"));
-  const auto saved = to_torchscript(*number);
+  const torch::jit::Module saved = testing::saved_and_loaded(*number);
   EXPECT_TRUE(saved.get_method("forward")({ones({2}), 4}).toTensor().equal(ones({2}).toTensor() + 4));
+  EXPECT_ANY_THROW(saved.get_method("forward")({ones({2}), 2.5}));
+  const auto again = from_torchscript(saved);  // what is only asserted needs no example
+  EXPECT_TRUE(again->run({ones({2}), 4}).toTensor().equal(ones({2}).toTensor() + 4));
+  EXPECT_THAT(testing::one_line_error_of([&] { again->run({ones({2}), true}); }), HasSubstr("`v` is of type int"));
   EXPECT_THAT(testing::one_line_error_of([&] { from_torchscript(module); }),
               HasSubstr("the type of a value is known only while running; give examples"));
 }

@@ -237,6 +237,7 @@ TEST(AtExamplesOnly, WhatOneCallSettlesIsAProgram) {
     module.register_attribute("training", c10::BoolType::get(), false);
     module.register_attribute("scale", c10::OptionalType::create(c10::FloatType::get()), c10::IValue());
     module.register_attribute("calls", c10::IntType::get(), 0);
+    module.register_attribute("warned", c10::BoolType::get(), false);
     module.define(code);
     return module;
   };
@@ -254,6 +255,11 @@ TEST(AtExamplesOnly, WhatOneCallSettlesIsAProgram) {
       from_torchscript(settling("def forward(self, x):\n  if self.calls == 0:\n    self.calls = 1\n  return x + 1\n"),
                        {.examples = {ones({2})}});
   EXPECT_TRUE(warned->forward(torch::zeros({2})).equal(torch::ones({2})));
+  const char* const once =
+      "def forward(self, x):\n  if not self.warned:\n    print(\"once\")\n    self.warned = True\n";
+  EXPECT_NO_THROW(
+      from_torchscript(settling(once + std::string("  return torch.rand_like(x)\n")), {.examples = {ones({2})}}))
+      << "no two calls give the same";
   for (const char* code :
        {"def forward(self, x):\n  self.calls = self.calls + 1\n  return x * self.calls\n",
         "def forward(self, x):\n  self.calls = self.calls + 1\n  return x\n",

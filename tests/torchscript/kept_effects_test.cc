@@ -3,13 +3,17 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <functional>
 #include <sstream>
+#include <tuple>
 
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
+#include "tests/torchscript/module_of_code.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::kept_effects_test {
 
@@ -104,6 +108,40 @@ TEST(KeptEffects, WhatGoesWithAnUnusedResultIsRefused) {
   dropout->eval();
   EXPECT_NO_THROW(to_torchscript(with_state(dropped + "return x")));
   refuses(dropped + call("z", "aten::zero_", "%n") + "return x", "TorchScript takes that for a tensor of its own");
+}
+
+TEST(KeptEffects, ContainersMadeOfOthersAreTheirOwn) {
+  const c10::IValue x = torch::ones({2});
+  const auto numbers = [] { return c10::IValue(std::vector<std::int64_t>{1, 2}); };
+  const auto tensors = [] { return c10::IValue(std::vector<torch::Tensor>{torch::ones({2}), torch::zeros({2})}); };
+  const std::tuple<const char*, std::vector<std::function<c10::IValue()>>> cases[] = {
+      {"def forward(self, x, n: List[int]):\n  m = n[:]\n  m.append(4)\n  return x * m[-1], m, n\n",
+       {[&] { return x; }, numbers}},
+      {"def forward(self, x, n: List[int]):\n  m = n + [3]\n  m.reverse()\n  return x * m[0], n\n",
+       {[&] { return x; }, numbers}},
+      {"def forward(self, t: List[Tensor]):\n  u = t[::-1]\n  t.clear()\n  return u\n", {tensors}},
+      {"def forward(self, t: List[Tensor]):\n  u = t[1:]\n  t[1].add_(1)\n  return u, t\n", {tensors}},
+      {"def forward(self, x, t: List[Optional[Tensor]]):\n  for y in t:\n    if y is not None:\n      x = x + y\n"
+       "  return x\n",
+       {[&] { return x; },
+        [] {
+          c10::impl::GenericList list(c10::OptionalType::ofTensor());
+          list.push_back(c10::IValue());
+          list.push_back(torch::ones({2}));
+          return c10::IValue(list);
+        }}}};
+  for (const auto& [code, inputs] : cases) {
+    const torch::jit::Module module = testing::module_of(code);
+    const auto given = [&inputs = inputs] {
+      std::vector<c10::IValue> values;
+      for (const auto& make : inputs) values.push_back(make());
+      return values;
+    };
+    const torch::jit::Module saved = testing::saved_and_loaded(*from_torchscript(module, {.examples = given()}));
+    const auto text = [](const c10::IValue& value) { return (std::ostringstream() << value).str(); };
+    for (int run = 0; run < 3; ++run)
+      EXPECT_EQ(text(saved.get_method("forward")(given())), text(module.get_method("forward")(given()))) << code;
+  }
 }
 
 /// All tuples of up to four items.
