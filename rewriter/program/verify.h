@@ -16,6 +16,7 @@
 
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/rewriter/driver.h>
+#include <fxgraph/run/copies.h>
 
 namespace fx {
 
@@ -36,12 +37,6 @@ std::ostream& operator<<(std::ostream& out, const Verification& verification);
 /// the same places. When one differs, both run again and the first node that differs is named.
 Verification verify_equivalent(GraphModule& before, GraphModule& after,
                                const std::vector<std::vector<c10::IValue>>& inputs, double tolerance = 1e-4);
-
-/// The value with copies of its tensors, each by itself; other objects are shared. (c10::IValue::deepcopy takes two
-/// views of one storage, as in what split returns, for one tensor.)
-c10::IValue copy_of(const c10::IValue& value);
-/// The same for each; tensors that share memory do so in the copies.
-std::vector<c10::IValue> copies_of(const std::vector<c10::IValue>& values);
 
 /// The largest difference over the largest magnitude, over all tensors and numbers in both, lists and dicts included;
 /// infinite when they do not correspond in number, type or shape, or in where they are not finite. Magnitudes below

@@ -8,6 +8,7 @@
 
 #include <fxgraph/codegen/cpp_calls.h>
 #include <fxgraph/codegen/releases.h>
+#include <fxgraph/codegen/script_name.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/support/error.h>
 
@@ -256,8 +257,8 @@ class CppWriter {
       tensor = "torch::zeros({" + sizes + "}, " + internal::cpp_dtype(info.dtype) + ")";
     }
     const bool is_parameter = known != known_.end() && known->second->is_parameter;
-    constructor_ += "    " + member + " = add_tensor(" + internal::cpp_string(path) + ", " + tensor + ", " +
-                    (is_parameter ? "true" : "false") + ")" +
+    constructor_ += "    " + member + " = add_tensor(" + internal::cpp_string(internal::script_path(path)) + ", " +
+                    tensor + ", " + (is_parameter ? "true" : "false") + ")" +
                     (is_parameter && known->second->is_frozen ? ".requires_grad_(false)" : "") + ";\n";
     members_ += "  torch::Tensor " + member + ";\n";
     return member;
@@ -269,8 +270,9 @@ class CppWriter {
     member = unique(internal::cpp_identifier(path) + "_");
     if (known) {
       if (!known->header.empty()) headers_.insert(known->header);
-      construct_modules_ += "    " + member + " = add_module(" + internal::cpp_string(path) + ", " +
-                            known->construction + ", /*training=*/" + (known->training ? "true" : "false") + ");\n";
+      construct_modules_ += "    " + member + " = add_module(" + internal::cpp_string(internal::script_path(path)) +
+                            ", " + known->construction + ", /*training=*/" + (known->training ? "true" : "false") +
+                            ");\n";
       for (const std::string& frozen : known->frozen)
         construct_modules_ +=
             "    " + member + "->named_parameters()[" + internal::cpp_string(frozen) + "].requires_grad_(false);\n";

@@ -12,10 +12,10 @@
 //
 // One statement per node; values are let go of at their last use. Operators are written as the functions and methods
 // that LibTorch has for them, others go through its dispatcher. Parameters and buffers are registered under their
-// paths, so that torch::load(net, "net.pt") reads what fx::save, torch::save or TorchScript wrote. A call_module whose
-// computation the graph does not hold (see fx::inline_modules) calls a member: a module that the constructor
-// makes with its options, in its mode, or, for types of which it is not known how, a torch::nn::AnyModule that the user
-// fills in.
+// paths as files of TorchScript write them, so that torch::load(net, "net.pt") reads what fx::save, torch::save or
+// TorchScript wrote. A call_module whose computation the graph does not hold (see fx::inline_modules) calls a member: a
+// module that the constructor makes with its options, in its mode, or, for types of which it is not known how, a
+// torch::nn::AnyModule that the user fills in.
 //
 // Cost: linear in the graph. Thread-safety: as the const functions of Graph.
 #pragma once

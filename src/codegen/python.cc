@@ -164,17 +164,25 @@ class PythonWriter {
     return " : " + *type;
   }
 
-  // `torch.ops.aten.add.Tensor`, or `torch.ops.aten.add`.
+  // `torch.ops.aten.add.Tensor`, or `torch.ops.aten.add`. A target without an overload means the one that its arguments
+  // choose.
   std::string operator_name(const Node& node) const {
-    std::string name = spelled_target(node.target());
     const Symbol packet(packet_of(node.target().view()));
-    if (!whole_file_ || node.target().view().find("::") == std::string_view::npos) return name;
+    const bool is_operator = node.target().view().find("::") != std::string_view::npos;
+    const OperatorSchema* found = is_operator ? resolve_overload(packet, node.args(), node.kwargs()) : nullptr;
+    const Symbol meant = found && node.target() == packet ? found->target : node.target();
+    std::string name = spelled_target(meant);
+    if (!whole_file_ || !is_operator) return name;
     // Of numbers Python takes the overload for bools, which is the first.
     if (packet == "aten::Int") return "int";
     if (packet == "aten::Float") return "float";
-    const OperatorSchema* found = resolve_overload(packet, node.args(), node.kwargs());
-    if (found && found->target == node.target()) name.resize(name.rfind('.'));
+    if (found && found->target == meant) name.resize(name.rfind('.'));
     return name;
+  }
+
+  // What our methods take and Python's do not: `out=`, and a memory format by position.
+  static bool is_no_method(const Node& node) {
+    return node.kwarg("out") || (node.target() == "to" && node.args().size() > 4);
   }
 
   void statement(const Node& node) {
@@ -183,7 +191,7 @@ class PythonWriter {
       case Op::output: line("return " + to_string(node.arg(0), NodeStyle::plain)); return;
       case Op::get_attr: line(assigned(node, python_attribute(node.target().view()))); break;
       case Op::call_module: line(assigned(node, python_attribute(node.target().view()) + call(node, 0))); break;
-      case Op::call_method: line(assigned(node, receiver(node) + "." + node.target().str() + call(node, 1))); break;
+      case Op::call_method: line(assigned(node, method(node))); break;
       case Op::call_function: line(function(node)); break;
     }
     release(node);
@@ -214,6 +222,15 @@ class PythonWriter {
   bool is_placeholder(const std::string& name) const {
     const Node* node = graph_.find(name);
     return node && node->is(Op::placeholder);
+  }
+
+  std::string method(const Node& node) {
+    if (const Call called = is_no_method(node) ? call_of(node) : Call()) {
+      std::string name = spelled_target(called.schema().target);
+      if (whole_file_) name.resize(name.rfind('.'));
+      return name + call(node, 0);
+    }
+    return receiver(node) + "." + node.target().str() + call(node, 1);
   }
 
   std::string function(const Node& node) {

@@ -10,8 +10,10 @@
 #include <fxgraph/contract/assertions.h>
 #include <fxgraph/contract/contract.h>
 #include <fxgraph/effects/effects_of.h>
+#include <fxgraph/effects/inlining.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/symbolic/size_text.h>
+#include <fxgraph/text/print.h>
 
 namespace fx::pt2 {
 namespace {
@@ -312,6 +314,15 @@ std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs
                                          const std::vector<StatedGuard>& reasons,
                                          const std::vector<StatedGuard>& guards, bool check_sizes) {
   return GuardsBuilder(inputs, ranges).build(reasons, guards, check_sizes);
+}
+
+std::string text_of(const GraphModule& module) {
+  const auto checks_at = [&](const Node&, const std::string& path) -> std::shared_ptr<const Graph> {
+    const auto checks = path == kGuards ? module.find_submodule(path) : nullptr;
+    const auto graph_module = std::dynamic_pointer_cast<GraphModule>(checks);
+    return graph_module ? std::make_shared<const Graph>(graph_module->graph().clone()) : nullptr;
+  };
+  return print_graph(inline_calls(module.graph(), checks_at).graph);
 }
 
 }  // namespace fx::pt2

@@ -80,4 +80,7 @@ std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs
                                          const std::vector<StatedGuard>& reasons,
                                          const std::vector<StatedGuard>& guards, bool check_sizes);
 
+/// The program as text, which holds no modules: what is asked of its inputs is written out.
+std::string text_of(const GraphModule& module);
+
 }  // namespace fx::pt2

@@ -222,7 +222,7 @@ void ProgramWriter::flatten_modules() {
   const std::optional<Graph> traced = internal::inline_traced_bodies(module_);
   Graph graph = traced ? traced->clone() : module_.graph().clone();
   for (Node* check : graph.find_nodes(Op::call_module, Symbol(kGuards))) {
-    if (!check->has_users()) graph.erase_node(*check);
+    if (!check->has_users() && module_.find_submodule(kGuards)) graph.erase_node(*check);
   }
   graph_ = inline_modules(GraphModule(module_, std::move(graph)));
   const std::vector<Node*> placeholders = graph_.placeholders();
@@ -343,7 +343,8 @@ Argument ProgramWriter::whole_values(const Argument& value) {
     std::vector<Argument> elements;
     for (std::size_t i = 0; i < shapes_.values[node].elements.size(); ++i)
       elements.push_back(whole_values(element_of(node, i)));
-    return Argument::tuple(elements);
+    const Call call = call_of(node);
+    return call && call.schema().returns.size() == 1 ? Argument::list(elements) : Argument::tuple(elements);
   });
 }
 

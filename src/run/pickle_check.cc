@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -266,6 +267,9 @@ class Machine {
     if (elements < 0 || (elements > 0 && (!bytes || static_cast<std::uint64_t>(elements) > *bytes / *each)))
       refuse("a tensor's memory '" + key + "' is to have " + std::to_string(elements) + " elements, and has " +
              std::to_string(bytes ? *bytes / *each : 0));
+    const auto [known, is_new] = memory_sizes_.emplace(key, static_cast<std::uint64_t>(elements) * *each);
+    if (!is_new && known->second != static_cast<std::uint64_t>(elements) * *each)
+      refuse("a tensor's memory '" + key + "' is to have two sizes");
     Value value{Kind::storage, begin_};
     value.number = elements;
     stack_.push_back(value);
@@ -359,7 +363,8 @@ class Machine {
   Value root_;
   std::vector<Value> stack_, memo_;
   std::vector<Contents> contents_;
-  std::vector<std::vector<std::int64_t>> sizes_;  // of tensors
+  std::unordered_map<std::string, std::uint64_t> memory_sizes_;  // in bytes, by key; look-up only
+  std::vector<std::vector<std::int64_t>> sizes_;                 // of tensors
 };
 
 }  // namespace

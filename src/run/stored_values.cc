@@ -5,12 +5,14 @@
 #include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/csrc/jit/serialization/pickler.h>
+#include <torch/csrc/jit/serialization/storage_context.h>
 #include <torch/csrc/jit/serialization/unpickler.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 
 #include <fxgraph/run/code_check.h>
@@ -71,6 +73,20 @@ MemorySize memory_in(const ArchiveReader& archive, const std::string& folder) {
   };
 }
 
+/// LibTorch's readers make memory that cannot grow, which programs may ask of a tensor: `out=` of another size.
+const c10::IValue& with_memory_that_grows(const c10::IValue& value) {
+  value.visit([](const c10::IValue& each) {
+    if (!each.isTensor() || !each.toTensor().defined() || !each.toTensor().has_storage()) return false;
+    c10::StorageImpl& memory = *each.toTensor().storage().unsafeGetStorageImpl();
+    if (memory.device_type() == c10::DeviceType::CPU && !memory.allocator()) {
+      memory.set_allocator(c10::GetCPUAllocator());
+      memory.set_resizable(true);
+    }
+    return false;
+  });
+  return value;
+}
+
 }  // namespace
 
 c10::IValue stored_value(ArchiveReader& archive, const PickledClasses& classes) {
@@ -82,6 +98,7 @@ c10::IValue stored_value(ArchiveReader& archive, const PickledClasses& classes) 
   try {
     const std::string pickle = checked_pickle(archive.text("data.pkl"), memory_in(archive, "data/"));
     std::size_t at = 0;
+    // With a context, tensors of one record share its memory, as they do in Python.
     torch::jit::Unpickler unpickler(
         [&](char* to, std::size_t wanted) {
           const std::size_t given = std::min(wanted, pickle.size() - at);
@@ -89,8 +106,9 @@ c10::IValue stored_value(ArchiveReader& archive, const PickledClasses& classes) 
           at += given;
           return given;
         },
-        classes.type_of, classes.make, memory, c10::nullopt);
-    return unpickler.parse_ivalue();
+        classes.type_of, classes.make, memory, c10::nullopt, /*use_storage_device=*/false,
+        torch::jit::Unpickler::defaultTypeParser, std::make_shared<torch::jit::DeserializationStorageContext>());
+    return with_memory_that_grows(unpickler.parse_ivalue());
   } catch (const Error& error) {
     const bool is_named = error.message().starts_with(archive.path());
     throw Error(error.kind(), (is_named ? "" : archive.path() + ": ") + error.message());
@@ -155,7 +173,9 @@ torch::jit::Module stored_module(const std::string& path) {
     refuse_file(path, error);
   }
   try {
-    return torch::jit::load(path);
+    torch::jit::Module module = torch::jit::load(path);
+    with_memory_that_grows(module._ivalue());
+    return module;
   } catch (const std::exception& error) {
     refuse_file(path, error);
   }

@@ -121,10 +121,12 @@ void Examples::keep(const Node& node, Run&& run) {
   known_[node] = std::move(known);
 }
 
-// A copy: the file may write to what it is given.
-void Examples::set_input(const Node& node, c10::IValue value) {
+void Examples::set_input(const Node& node, const c10::IValue& value) {
   const bool of_data = holds_tensor(value), container = value.isList() || value.isTuple() || value.isGenericDict();
-  known_[node] = {.value = value.deepcopy(), .of_data = of_data, .of_inputs = true, .in_input = container};
+  known_[node] = {.value = value.isObject() ? value.deepcopy() : value,
+                  .of_data = of_data,
+                  .of_inputs = true,
+                  .in_input = container};
 }
 
 void Examples::set_attribute(const Node& node, const c10::IValue& value, bool is_parameter) {

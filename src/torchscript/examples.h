@@ -26,8 +26,8 @@ class Examples {
   explicit Examples(const Graph& graph, bool wants_gradients = false)
       : known_(graph), wants_gradients_(wants_gradients) {}
 
-  /// The value of an input.
-  void set_input(const Node& node, c10::IValue value);
+  /// The value of an input, to which the file may write.
+  void set_input(const Node& node, const c10::IValue& value);
   /// That of a tensor or object of the file.
   void set_attribute(const Node& node, const c10::IValue& value, bool is_parameter);
   /// Runs a call of a function. What cannot be run has no value, nor has what is computed of it.

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include <fxgraph/codegen/script_name.h>
 #include <fxgraph/ir/definition_order.h>
 #include <fxgraph/module/history.h>
 #include <fxgraph/module/inline_bodies.h>
@@ -24,7 +25,6 @@
 #include <fxgraph/torchscript/method_builder.h>
 #include <fxgraph/torchscript/micro_batches.h>
 #include <fxgraph/torchscript/packed.h>
-#include <fxgraph/torchscript/script_name.h>
 #include <fxgraph/torchscript/script_numbers.h>
 
 namespace fx {

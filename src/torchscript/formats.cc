@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <ostream>
 
+#include <fxgraph/export/guards.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/export/save.h>
 #include <fxgraph/support/output_file.h>
 #include <fxgraph/text/parse.h>
-#include <fxgraph/text/print.h>
 #include <fxgraph/text/program_form.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/importer.h>
@@ -27,7 +27,7 @@ constexpr Format kFormats[] = {
     {ProgramForm::text,
      [](const std::string& path, const LoadOptions&) { return std::make_shared<GraphModule>(load_graph_text(path)); },
      [](const GraphModule& module, const std::string& path) {
-       write_file(path, [&](std::ostream& file) { file << print_graph(module.graph()); });
+       write_file(path, [&](std::ostream& file) { file << pt2::text_of(module); });
      }},
     {ProgramForm::torchscript, &torchscript::read_file,
      [](const GraphModule& module, const std::string& path) {

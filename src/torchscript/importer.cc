@@ -8,6 +8,7 @@
 
 #include <fxgraph/contract/assertions.h>
 #include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/run/copies.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/file_mode.h>
@@ -85,6 +86,7 @@ void Importer::import_model(const torch::jit::Module& model) {
 }
 
 void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
+  const std::vector<c10::IValue> examples = copies_of(options_.examples);
   std::size_t next = 0;
   std::vector<std::pair<std::size_t, Node*>>
       several;  // of several types, with examples: their place among the arguments
@@ -104,9 +106,9 @@ void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
     args.push_back(AbstractValue::of_node(input, parameter.type()));
     if (!examples_) continue;
     if (next < options_.examples.size()) {
-      examples_->set_input(input, options_.examples[next++]);
+      examples_->set_input(input, examples[next++]);
     } else if (parameter.default_value()) {
-      examples_->set_input(input, *parameter.default_value());
+      examples_->set_input(input, parameter.default_value()->deepcopy());
     } else {
       throw Error(ErrorKind::invalid_argument, "there is no example for the input '" + parameter.name() + "'");
     }
@@ -178,7 +180,7 @@ AbstractValue Importer::as_input(const AbstractValue& value, const Examples& exa
       const c10::IValue* known = examples.value(*value.node);
       if (!known) throw Error(ErrorKind::unsupported, value.node->name() + " is not known at the examples");
       input = &graph.placeholder(value.node->name());
-      examples_->set_input(*input, *known);
+      examples_->set_input(*input, known->deepcopy());
     }
     made.node = input;
   }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include <fxgraph/codegen/script_name.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
@@ -23,7 +24,6 @@
 #include <fxgraph/torchscript/own_operators.h>
 #include <fxgraph/torchscript/reflected.h>
 #include <fxgraph/torchscript/script_inputs.h>
-#include <fxgraph/torchscript/script_name.h>
 #include <fxgraph/torchscript/script_numbers.h>
 #include <fxgraph/torchscript/script_schemas.h>
 

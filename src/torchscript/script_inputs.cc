@@ -2,10 +2,10 @@
 
 #include <torch/csrc/jit/frontend/schema_matching.h>
 
+#include <fxgraph/codegen/script_name.h>
 #include <fxgraph/run/input_kind.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/reflected.h>
-#include <fxgraph/torchscript/script_name.h>
 #include <fxgraph/torchscript/script_schemas.h>
 
 namespace fx::internal {

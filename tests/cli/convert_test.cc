@@ -42,7 +42,9 @@ TEST_F(Convert, ThereAndBackIsTheSameProgram) {
   expect_done(std::string("convert ") + kArchive + " -o " + script);
   expect_done("convert " + script + " -o " + archive + " --input 4x8");
   expect_done(std::string("convert ") + kArchive + " -o " + text);
-  EXPECT_EQ(file_text(text), text_of(kArchive));
+  EXPECT_THAT(file_text(text),
+              ::testing::AllOf(HasSubstr("torch._assert"), ::testing::Not(HasSubstr("target=_guards_fn"))))
+      << "a text holds no module to ask";
   for (const char* batch : {"1x8", "9x8"}) {
     for (const std::string& file : {std::string(kArchive), script, archive})
       EXPECT_THAT(run("run " + file + " --input " + batch).out, HasSubstr("output 0")) << file;

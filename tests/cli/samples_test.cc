@@ -52,6 +52,21 @@ TEST(PickledSamples, WhatIsWrittenNamesNoClasses) {
   EXPECT_TRUE(elements[4].toBool());
 }
 
+TEST(PickledSamples, ContainersHaveTheTypesOfWhatTheyHold) {
+  const testing::ScratchFolder folder;
+  c10::impl::GenericDict dict(c10::StringType::get(), c10::AnyType::get());
+  dict.insert("a", std::vector<std::int64_t>{1, 2});
+  dict.insert("b", std::vector<std::int64_t>{});
+  c10::impl::GenericDict numbers(c10::IntType::get(), c10::IntType::get());
+  numbers.insert(std::int64_t{1}, std::int64_t{2});
+  const std::string file = (folder / "y.pt").string();
+  write_value(file, c10::ivalue::Tuple::create({dict, numbers, std::vector<std::string>{"x"}, torch::ones({2})}));
+  const std::vector<c10::IValue> read = read_inputs(file);
+  EXPECT_EQ(read.at(1).type()->annotation_str(), "Dict[int, int]");
+  EXPECT_EQ(read.at(2).type()->annotation_str(), "List[str]");
+  EXPECT_TRUE(read.at(0).toGenericDict().at("a").isIntList());
+}
+
 // LibTorch's pickler forgets that a tensor is a conjugate, or negative, in name only.
 TEST(PickledSamples, ConjugatesAreWrittenInFull) {
   const testing::ScratchFolder folder;

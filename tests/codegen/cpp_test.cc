@@ -92,13 +92,14 @@ TEST(CppCode, AvoidsWordsThatCppNeeds) {
 }
 
 TEST(CppCode, RegistersTensorsUnderTheirPaths) {
-  const Graph graph = parse_graph("graph():\n%w = get_attr[target=layer.0.w]\n%n = get_attr[target=n]\nreturn (w, n)");
+  const Graph graph =
+      parse_graph("graph():\n%w = get_attr[target=layer.0.w]\n%n = get_attr[target=class]\nreturn (w, n)");
   const std::string source = cpp_code(
       graph, {.class_name = "Net", .tensors = {{"layer.0.w", {.dtype = DType::float16, .sizes = {2, 3}}, true}}});
   EXPECT_THAT(source,
               AllOf(HasSubstr("struct Net : torch::nn::Module {"),
                     HasSubstr("layer_0_w_ = add_tensor(\"layer.0.w\", torch::zeros({2, 3}, torch::kHalf), true);"),
-                    HasSubstr("n_ = add_tensor(\"n\", torch::empty({0}), false);")));
+                    HasSubstr("v_class_ = add_tensor(\"class_\", torch::empty({0}), false);")));
 }
 
 TEST(CppCode, LeavesUnknownModulesToTheUser) {

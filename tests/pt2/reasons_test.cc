@@ -48,7 +48,7 @@ TEST(Reasons, OutliveTheArchive) {
                   {{4, 3, 6, 16}, {5}, "a label for each image"},
                   {{4, 3, 2, 16}, {4}, "a kernel of three rows"},
                   {{4, 3, 6, 12}, {4}, "windows are eight wide"}};
-  for (const char* name : {"a.pt2", "b.pt2", "c.pt"}) {  // each of the one before
+  for (const char* name : {"a.pt2", "b.pt2", "c.fx", "d.pt2", "e.pt"}) {  // each of the one before
     if (std::string_view(name).ends_with(".pt2")) {
       save_exported(*gm, folder / name, {.inputs = example, .sizes = ExportedSizes::found});
     } else {
@@ -81,6 +81,26 @@ TEST(Reasons, ThatAreDamagedAreRefused) {
     std::ofstream(path, std::ios::binary) << testing::rewritten("mlp", {{"models/model.json", program.dump()}});
     EXPECT_THAT(testing::one_line_error_of([&] { load_exported(path); }), HasSubstr("mlp.pt2")) << reasons;
   }
+}
+
+// Such a text says that something is asked, and not what.
+TEST(Reasons, ChecksThatAreNotThereAreNoChecks) {
+  const testing::ScratchFolder folder;
+  const GraphModule gm(
+      parse_graph("graph():\n%x = placeholder[target=x]\n%g = call_module[target=_guards_fn](args = (%x,))\n" +
+                  call("n", "aten::neg", "%x") + "return n"));
+  EXPECT_THAT(testing::one_line_error_of([&] { save_exported(gm, folder / "a.pt2", {.inputs = {at::ones({2})}}); }),
+              HasSubstr("has no '_guards_fn'"));
+}
+
+TEST(Reasons, ListsOfOperatorsComeBackAsLists) {
+  const testing::ScratchFolder folder;
+  const GraphModule gm(parse_graph("graph():\n%x = placeholder[target=x]\n" + call("s", "aten::split.Tensor", "%x, 2") +
+                                   call("m", "aten::max.dim", "%x, 0") + "return (s, m)"));
+  save_exported(gm, folder / "a.pt2", {.inputs = {at::rand({4, 3})}});
+  const c10::IValue result = load(folder / "a.pt2")->run({at::rand({4, 3})});
+  EXPECT_TRUE(result.toTupleRef().elements()[0].isList());
+  EXPECT_TRUE(result.toTupleRef().elements()[1].isTuple());
 }
 
 }  // namespace fx::reasons_test

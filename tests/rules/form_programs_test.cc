@@ -3,20 +3,20 @@
 //
 // FXGRAPH_FORM_PROGRAMS and FXGRAPH_FORM_SEED ask for more, and others.
 #include <gtest/gtest.h>
-#include <torch/script.h>
 
 #include <functional>
 #include <iostream>
 #include <map>
 
+#include <fxgraph/codegen/script_name.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/export/save.h>
+#include <fxgraph/run/stored_values.h>
 #include <fxgraph/testing/hostile/generator.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
-#include <fxgraph/torchscript/script_name.h>
 
 #include "tests/rules/hostile_run.h"
 #include "tests/support/scratch_folder.h"
@@ -36,17 +36,6 @@ Callable kept(const Module& module) {
   Callable made = hostile::callable(*module);
   made.run = [module](std::vector<c10::IValue> inputs) { return module->run(std::move(inputs)); };
   return made;
-}
-
-/// Saved files call some paths otherwise.
-std::string path_in_script(const std::string& path) {
-  std::string written;
-  for (std::size_t at = 0; at <= path.size();) {
-    const std::size_t dot = std::min(path.find('.', at), path.size());
-    written += (at ? "." : "") + internal::script_name(path.substr(at, dot - at));
-    at = dot + 1;
-  }
-  return written;
 }
 
 /// Under the paths of the program, where those of the form are what `written` says.
@@ -86,18 +75,18 @@ const Form kForms[] = {
     {"TorchScript",
      [](GraphModule& module, const HostileProgram&, const testing::ScratchFolder& folder) {
        module.save(folder / "a.pt");
-       return renamed(kept(load(folder / "a.pt")), module, path_in_script);
+       return renamed(kept(load(folder / "a.pt")), module, internal::script_path);
      }},
     {"TorchScript in LibTorch",
      [](GraphModule& module, const HostileProgram&, const testing::ScratchFolder& folder) {
        module.save(folder / "a.pt");
-       torch::jit::Module script = torch::jit::load(folder / "a.pt");
+       torch::jit::Module script = stored_module(folder / "a.pt");  // LibTorch's own cannot give tensors another size
        Callable made;
        made.run = [script](std::vector<c10::IValue> inputs) mutable { return script.forward(std::move(inputs)); };
        for (const auto& parameter : script.named_parameters()) made.state.emplace_back(parameter.name, parameter.value);
        for (const auto& buffer : script.named_buffers()) made.state.emplace_back(buffer.name, buffer.value);
        made.text = script.get_method("forward").graph()->toString();
-       return renamed(std::move(made), module, path_in_script);
+       return renamed(std::move(made), module, internal::script_path);
      }},
     {"exported",
      [](GraphModule& module, const HostileProgram& program, const testing::ScratchFolder& folder) {
@@ -107,13 +96,13 @@ const Form kForms[] = {
      [](GraphModule& module, const HostileProgram& program, const testing::ScratchFolder& folder) {
        const Module between = exported(module, program, folder / "a.pt2");
        between->save(folder / "b.pt");
-       return renamed(kept(load(folder / "b.pt")), module, path_in_script);
+       return renamed(kept(load(folder / "b.pt")), module, internal::script_path);
      }},
     {"exported of TorchScript",
      [](GraphModule& module, const HostileProgram& program, const testing::ScratchFolder& folder) {
        module.save(folder / "a.pt");
        const Module between = load(folder / "a.pt");
-       return renamed(kept(exported(*between, program, folder / "b.pt2")), module, path_in_script);
+       return renamed(kept(exported(*between, program, folder / "b.pt2")), module, internal::script_path);
      }},
 };
 

@@ -43,9 +43,9 @@ std::string memory(std::int64_t elements, const std::string& type = "FloatStorag
   return tuple({text("storage"), global("torch", type), text(key), text("cpu"), number(elements)}) + "Q";
 }
 std::string tensor(std::int64_t elements, std::int64_t offset, const std::vector<std::int64_t>& sizes,
-                   const std::vector<std::int64_t>& strides) {
+                   const std::vector<std::int64_t>& strides, const std::string& key = "0") {
   return global("torch._utils", "_rebuild_tensor_v2") +
-         tuple({memory(elements), number(offset), numbers(sizes), numbers(strides), "\x89"s,
+         tuple({memory(elements, "FloatStorage", key), number(offset), numbers(sizes), numbers(strides), "\x89"s,
                 global("collections", "OrderedDict") + ")R"}) +
          "R";
 }
@@ -53,7 +53,8 @@ std::string pickle_of(const std::string& value) { return "\x80\x02"s + value + "
 
 // A record of twelve floats.
 std::string archive_of(const std::string& pickle) {
-  return testing::zip_of({{"data.pkl", pickle}, {"data/0", std::string(48, '\1')}, {"version", "3\n"}});
+  return testing::zip_of(
+      {{"data.pkl", pickle}, {"data/0", std::string(48, '\1')}, {"data/1", std::string(48, '\1')}, {"version", "3\n"}});
 }
 
 std::string outcome_of(const std::string& pickle) {
@@ -98,10 +99,24 @@ TEST(StoredValues, TensorsLieInsideOfTheirMemory) {
   }
 }
 
+TEST(StoredValues, TensorsOfOneRecordShareItsMemory) {
+  ArchiveReader archive("sent.pt",
+                        archive_of(pickle_of(tuple({tensor(12, 0, {3, 4}, {4, 1}), tensor(12, 2, {3}, {2})}))));
+  const c10::IValue value = stored_value(archive);
+  const Tensor first = value.toTupleRef().elements()[0].toTensor(),
+               second = value.toTupleRef().elements()[1].toTensor();
+  first.fill_(7);
+  EXPECT_TRUE(second.equal(torch::full({3}, 7.0f)));
+  second.resize_({40}).zero_();
+  EXPECT_EQ(second.sum().item<float>(), 0);
+  EXPECT_THAT(outcome_of(pickle_of(tuple({tensor(1, 0, {1}, {1}), tensor(12, 0, {12}, {1})}))),
+              HasSubstr("a tensor's memory '0' is to have two sizes"));
+}
+
 TEST(StoredValues, QuantizedTensorsHaveAScaleForEachChannel) {
   const auto of_scales = [](std::int64_t scales, std::int64_t axis) {
-    const std::string parameters = tuple({global("torch", "per_channel_affine"), tensor(12, 0, {scales}, {1}),
-                                          tensor(12, 0, {scales}, {1}), number(axis)});
+    const std::string parameters = tuple({global("torch", "per_channel_affine"), tensor(12, 0, {scales}, {1}, "1"),
+                                          tensor(12, 0, {scales}, {1}, "1"), number(axis)});
     return pickle_of(global("torch._utils", "_rebuild_qtensor") +
                      tuple({memory(12, "QInt8Storage"), number(0), numbers({3, 4}), numbers({4, 1}), parameters,
                             "\x89"s, global("collections", "OrderedDict") + ")R"}) +

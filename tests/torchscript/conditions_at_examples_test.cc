@@ -168,6 +168,16 @@ TEST(ConditionsAtExamples, AnInputOfSeveralTypesIsOfOne) {
               HasSubstr("the type of a value is known only while running; give examples"));
 }
 
+TEST(ConditionsAtExamples, OneTensorGivenTwiceIsOne) {
+  const IValue x = ones({3});
+  const auto gm = from_torchscript(
+      module_of("def forward(self, x, y):\n  x.unsqueeze_(0)\n  if y.dim() == 2:\n    return x + 1\n  return x * 20\n"),
+      {.examples = {x, x}});
+  EXPECT_EQ(x.toTensor().dim(), 1) << "examples stay as they are";
+  const torch::Tensor once = torch::ones({3});
+  EXPECT_TRUE(gm->run({once, once}).toTensor().equal(torch::full({1, 3}, 2.0f)));
+}
+
 TEST(ConditionsAtExamples, MessagesSayWhatTheyAskFor) {
   const auto gm = from_torchscript(
       module_of("def forward(self, x, mode: str):\n"

@@ -14,6 +14,7 @@
 #include <fxgraph/cli/torch/backend.h>
 #include <fxgraph/cli/torch/samples.h>
 #include <fxgraph/contract/open_sizes.h>
+#include <fxgraph/export/guards.h>
 #include <fxgraph/export/save.h>
 
 #include <fxgraph/module/profile.h>
@@ -23,7 +24,6 @@
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/parse.h>
-#include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 #include <torch/version.h>
@@ -119,7 +119,7 @@ OpenProgram TorchModel::at_open_sizes(const std::vector<TensorInfo>& inputs) {
 
 void TorchModel::save(const std::string& path, const InputOptions& inputs) {
   switch (form_of(path, form_)) {
-    case ProgramForm::text: return write_output(path, print_graph(graph()));
+    case ProgramForm::text: return write_output(path, pt2::text_of(*module_));
     case ProgramForm::torchscript: return fx::save(*module_, path);
     case ProgramForm::exported:
       return save_exported(*module_, path, {.inputs = values_of(inputs), .sizes = ExportedSizes::found});

@@ -44,21 +44,36 @@ std::vector<c10::IValue> read_elements(const std::string& path, const char* what
   }
 }
 
-/// A list with the type that programs have for it: Python's file does not say.
+c10::TypePtr type_of(const c10::IValue& value) { return value.isTensor() ? c10::TensorType::get() : value.type(); }
+
+/// The type that all have; any where they have none in common.
+c10::TypePtr common_type(const std::vector<c10::IValue>& values) {
+  if (values.empty()) return c10::AnyType::get();
+  const c10::TypePtr first = type_of(values[0]);
+  const bool alike = std::ranges::all_of(values, [&](const c10::IValue& each) { return *type_of(each) == *first; });
+  return alike ? first : c10::AnyType::get();
+}
+
+/// Lists and dicts with the types that programs have for them: Python's file does not say.
 c10::IValue typed(const c10::IValue& value) {
-  if (!value.isList() || value.isTensorList()) return value;
-  const std::vector<c10::IValue> elements = value.toListRef().vec();
-  const auto all = [&](auto&& is) { return !elements.empty() && std::ranges::all_of(elements, is); };
-  const auto list_of = [&](auto list) {
-    using Element = typename decltype(list)::value_type;
-    for (const c10::IValue& element : elements) list.push_back(element.to<Element>());
-    return c10::IValue(std::move(list));
-  };
-  if (all([](const c10::IValue& element) { return element.isTensor(); })) return list_of(c10::List<at::Tensor>());
-  if (all([](const c10::IValue& element) { return element.isInt(); })) return list_of(c10::List<std::int64_t>());
-  if (all([](const c10::IValue& element) { return element.isDouble(); })) return list_of(c10::List<double>());
-  if (all([](const c10::IValue& element) { return element.isBool(); })) return list_of(c10::List<bool>());
-  return value;
+  std::vector<c10::IValue> parts, keys;
+  if (value.isGenericDict()) {
+    for (const auto& item : value.toGenericDict()) {
+      keys.push_back(item.key());
+      parts.push_back(typed(item.value()));
+    }
+    c10::impl::GenericDict dict(common_type(keys), common_type(parts));
+    for (std::size_t i = 0; i < keys.size(); ++i) dict.insert(keys[i], parts[i]);
+    return keys.empty() ? value : dict;
+  }
+  if (!value.isList() && !value.isTuple()) return value;
+  for (const c10::IValue& each : value.isTuple() ? value.toTupleRef().elements().vec() : value.toListRef().vec())
+    parts.push_back(typed(each));
+  if (value.isTuple()) return c10::ivalue::Tuple::create(std::move(parts));
+  if (parts.empty()) return value;
+  c10::impl::GenericList list(common_type(parts));
+  for (const c10::IValue& part : parts) list.push_back(part);
+  return list;
 }
 
 }  // namespace

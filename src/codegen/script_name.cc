@@ -1,4 +1,4 @@
-#include <fxgraph/torchscript/script_name.h>
+#include <fxgraph/codegen/script_name.h>
 
 #include <algorithm>
 #include <array>
@@ -44,6 +44,16 @@ std::string script_name(std::string_view name) {
   const bool is_of_classes = name.starts_with("__") && name.ends_with("__");  // __annotations__, __parameters__
   if (is_of_classes || std::binary_search(kTaken.begin(), kTaken.end(), name)) result += '_';
   return result;
+}
+
+std::string script_path(std::string_view path) {
+  std::string written;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t dot = std::min(path.find('.', at), path.size());
+    written += (at ? "." : "") + script_name(path.substr(at, dot - at));
+    at = dot + 1;
+  }
+  return written;
 }
 
 std::string script_variable(std::string_view text) {

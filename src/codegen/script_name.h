@@ -11,6 +11,9 @@ namespace fx::internal {
 /// characters that files cannot say: quotes, control characters, other than ASCII.
 std::string script_name(std::string_view name);
 
+/// The same for each part of a path, `block.class`.
+std::string script_path(std::string_view path);
+
 /// `text`, which names an input or a value, as an identifier by which saved files call nothing: `torch` becomes
 /// `torch_`.
 std::string script_variable(std::string_view text);
