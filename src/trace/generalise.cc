@@ -164,12 +164,12 @@ void Generaliser::find_expressions() {
       break;
     }
     if (!program_.log.asks_rank()) {
-      if (!search_.drop_daring()) refuse_untold();
+      if (!search_.drop_far()) refuse_untold();
       continue;
     }
     if (!explain()) {
       before.reset();
-      const bool more_may_tell = explainer_.reaches_bound() && !search_.is_disguised() && wanted <= taken;
+      const bool more_may_tell = explainer_.reaches_bound() && !search_.has_far() && wanted <= taken;
       if (more_may_tell && taken < kMostSamples && search_.may_go_on()) {
         wanted = taken + 1;
       } else {
@@ -337,7 +337,7 @@ bool Generaliser::explain_constant(std::uint32_t call) {
 }
 
 void Generaliser::fix_unexplained() {
-  if (search_.drop_daring()) return;  // it may be the type that decides, or a bound
+  if (search_.drop_far()) return;  // it may be a bound
   has_no_rule_ = true;
   if (unexplained_) return fix_number(*unexplained_);
   search_.fix_dependence_of_constant(*unexplained_constant_, program_.log[*unexplained_constant_].target.str() +
@@ -349,7 +349,7 @@ void Generaliser::fix_number(Place place) { search_.fix_dependence(place.first, 
 
 // Each further sample has asked for another expression.
 void Generaliser::give_up() {
-  if (search_.drop_daring()) return;
+  if (search_.drop_far()) return;
   has_no_rule_ = true;
   for (const auto& [place, size] : explained_) {
     if (explainer_.is_guess(size)) return fix_number(place);

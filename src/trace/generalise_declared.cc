@@ -137,8 +137,7 @@ bool generalise(Graph& graph, const ProbedProgram& program, Session& session, co
   if (!generaliser.run(at_found_sizes)) return false;
   for (std::size_t nth = 0; nth < more.size(); ++nth) generaliser.check_example(nth, more[nth]);
   check_named(inputs, groups, sizes);
-  assert_types(graph, program, inputs, groups.stand_ins(groups.examples()),
-               generaliser.has_seen_types() && !program.session.asks_layout());
+  assert_types(graph, program, inputs, groups.stand_ins(groups.examples()));
   if (!generaliser.is_same_at_examples()) return false;
   generaliser.take_values(session);
   return true;

@@ -19,7 +19,6 @@ namespace fx::internal {
 
 class Generaliser {
  public:
-  using Agrees = std::function<bool(const Probe&)>;
   /// A number in the graph: leaf `second` of call `first`.
   using Place = std::pair<std::uint32_t, std::uint32_t>;
 
@@ -44,8 +43,6 @@ class Generaliser {
   bool is_same_at_examples();
   /// Of a program that was traced at other sizes: what its values are at those given.
   void take_values(Session& session) const;
-  /// Whether what was found holds for other types and layouts, too.
-  bool has_seen_types() const { return search_.is_disguised(); }
 
  private:
   struct Constant {

@@ -6,14 +6,12 @@
 #include <memory>
 
 #include <fxgraph/run/value.h>
-#include <fxgraph/trace/disguise.h>
 
 namespace fx::internal {
 
-InMode::InMode(const SecondCallPlan& base, const RunInMode& run, std::optional<bool> training,
-               const std::vector<at::Tensor>* stand_ins)
+InMode::InMode(const SecondCallPlan& base, const RunInMode& run, bool training)
     : run_(run), training_(training), plan_(base) {
-  plan_.run = [run, training, stand_ins](Session& session, Graph& graph) { run(session, graph, stand_ins, training); };
+  plan_.run = [run, training](Session& session, Graph& graph) { run(session, graph, nullptr, training); };
 }
 
 bool InMode::run(bool second_call) {
@@ -49,42 +47,6 @@ bool InMode::call_once(bool second_call) {
 void InMode::run_in(Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins) const {
   plan_.state.restore();
   run_(session, graph, &stand_ins, training_);
-}
-
-bool is_about_statistics(std::string_view error) {
-  return error.find("Expected more than 1 ") != std::string_view::npos;
-}
-
-std::vector<std::vector<at::Tensor>> larger_inputs(const std::vector<BoundTensor>& inputs) {
-  constexpr std::int64_t kMostDims = 5;
-  using IsLarger = std::function<bool(std::int64_t dim, std::int64_t size)>;
-  std::vector<IsLarger> ways = {
-      [](std::int64_t dim, std::int64_t size) { return dim == 0 && size == 1; },
-      [](std::int64_t, std::int64_t size) { return size == 1; },
-      [](std::int64_t dim, std::int64_t) { return dim >= 2; },
-      [](std::int64_t dim, std::int64_t) { return dim != 1; },
-  };
-  for (std::int64_t larger = 0; larger < kMostDims; ++larger)
-    ways.push_back([larger](std::int64_t dim, std::int64_t) { return dim == larger; });
-  std::vector<std::vector<at::Tensor>> result;
-  for (const IsLarger& is_larger : ways) {
-    std::vector<at::Tensor> some;
-    bool any = false;
-    for (const BoundTensor& input : inputs) {
-      const at::Tensor& example = input.example;
-      some.push_back(example);
-      if (example.layout() != at::kStrided) continue;
-      std::vector<std::int64_t> sizes = example.sizes().vec();
-      for (std::size_t dim = 0; dim < sizes.size(); ++dim) {
-        if (is_larger(static_cast<std::int64_t>(dim), sizes[dim])) sizes[dim] *= 2;
-      }
-      if (example.sizes() == sizes) continue;
-      some.back() = without_contents(example, sizes, c10::contiguous_strides(sizes), example.options());
-      any = true;
-    }
-    if (any) result.push_back(std::move(some));
-  }
-  return result;
 }
 
 }  // namespace fx::internal

@@ -1,5 +1,4 @@
-// InMode: one call of a module's forward in one of its modes, at the sizes of the examples or at others, with a graph
-// of its own.
+// InMode: one call of a module's forward in one of its modes, with a graph of its own.
 #pragma once
 
 #include <functional>
@@ -15,19 +14,14 @@
 
 namespace fx::internal {
 
-/// Runs the program once, in the mode that is given, else in that which it has; the n-th tensor among its inputs is
-/// replaced by `(*stand_ins)[n]`, unless that is null. Puts nothing back before.
-using RunInMode = std::function<void(Session& session, Graph& graph, const std::vector<at::Tensor>* stand_ins,
-                                     std::optional<bool> training)>;
-
-/// Whether this is what norms say of one value per channel, which is too little for statistics.
-bool is_about_statistics(std::string_view error);
+/// Runs the program once in a mode; the n-th tensor among its inputs is replaced by `(*stand_ins)[n]`, unless that is
+/// null. Puts nothing back before.
+using RunInMode =
+    std::function<void(Session& session, Graph& graph, const std::vector<at::Tensor>* stand_ins, bool training)>;
 
 class InMode {
  public:
-  /// `stand_ins` may be null, for the examples.
-  InMode(const SecondCallPlan& base, const RunInMode& run, std::optional<bool> training,
-         const std::vector<at::Tensor>* stand_ins);
+  InMode(const SecondCallPlan& base, const RunInMode& run, bool training);
 
   /// Calls the program, twice where `second_call` says so: what it keeps from call to call is an error. Puts the state
   /// back before and after. False when it fails, for the reason error().
@@ -35,7 +29,6 @@ class InMode {
   /// Calls it once more on other inputs, in that mode, in a session of its own. Puts the state back before.
   void run_in(Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins) const;
   const std::string& error() const { return error_; }
-  bool has_too_few_values() const { return is_about_statistics(error_); }
 
   const Graph& graph() const { return call_->graph; }
   const Session& session() const { return *call_->session; }
@@ -47,15 +40,12 @@ class InMode {
   bool call_once(bool second_call);
 
   const RunInMode run_;
-  const std::optional<bool> training_;
+  const bool training_;
   SecondCallPlan plan_;
   std::optional<SeparateCall> call_;
   TraceLog log_;
   std::vector<BufferUpdate> updates_;
   std::string error_;
 };
-
-/// Inputs like these with more in them, for what fails on too little: a larger batch first. The most likely come first.
-std::vector<std::vector<at::Tensor>> larger_inputs(const std::vector<BoundTensor>& inputs);
 
 }  // namespace fx::internal

@@ -69,7 +69,6 @@ std::string ModeSwitch::difference_at_sizes(const ProbedProgram& program, const 
     if (Others(own, id_of_own) == Others(theirs, id_of_theirs)) return {};
     difference = "a number that the program computes of it is another one";
   } else {
-    if (theirs.threw() && is_about_statistics(theirs.why())) return {};  // so does the module
     difference = other.log.describe(theirs.failed_at()) + ": " + theirs.why();
     if (const std::string where = theirs.where(); !where.empty()) difference += " (" + where + ")";
   }

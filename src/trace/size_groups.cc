@@ -6,7 +6,7 @@
 #include <map>
 
 #include <fxgraph/support/error.h>
-#include <fxgraph/trace/disguise.h>
+#include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {
 namespace {

@@ -50,9 +50,7 @@ bool SizeSearch::check_order(const Some& some, Order order, const std::function<
     if (is_said(*sample) || some.size() > 2) return false;
     const std::string how = order == Order::equal ? " when two sizes are the same" : " when sizes are in another order";
     for (const std::uint32_t group : some) fix(group, reason(*sample) + how, sample->where());
-    for (std::size_t i = samples_.size(); i-- > 0;) {
-      if (!groups_.allow(taken_[i].sizes)) forget(i);
-    }
+    forget_others();
     return true;
   }
   if (agrees(*sample)) return false;
