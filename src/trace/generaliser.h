@@ -45,12 +45,6 @@ class Generaliser {
   void take_values(Session& session) const;
 
  private:
-  struct Constant {
-    std::uint32_t call;
-    at::Tensor first;
-    std::vector<std::pair<std::size_t, SizeExpr>> elements;
-  };
-
   void find_expressions();
   [[noreturn]] void refuse_untold() const;
   bool slices_more();
@@ -88,7 +82,7 @@ class Generaliser {
   std::map<Place, std::vector<Argument>> changes_;
   std::map<std::uint32_t, std::vector<at::Tensor>> constants_changed_;
   std::vector<std::pair<Place, SizeExpr>> explained_;
-  std::vector<Constant> constants_;
+  std::vector<SizedConstant> constants_;
   std::optional<Place> unexplained_;                   // after explain(): a number for which there is no expression,
   std::optional<std::uint32_t> unexplained_constant_;  // or a tensor
   std::size_t next_question_ = 0;

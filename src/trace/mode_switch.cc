@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/trace/same_calls.h>
+#include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {
 namespace {
@@ -112,9 +116,72 @@ std::optional<std::size_t> mode_argument(const Node& node) {
   return (norm || drops) && node.arg(argument).is_bool() ? std::optional(argument) : std::nullopt;
 }
 
+// Numbers and tensors of a run that are others than at the examples, by the nodes of the trace that made them.
+struct Others {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Argument> numbers;
+  std::map<std::uint32_t, at::Tensor> constants;
+
+  template <typename IdOf>
+  Others(const Probe& run, const IdOf& id_of) {
+    for (const Probe::Change& change : run.changes()) {
+      if (const auto id = id_of(change.call)) numbers.emplace(std::pair(*id, change.leaf), change.value);
+    }
+    for (const Probe::ChangedConstant& each : run.changed_constants()) {
+      if (const auto id = id_of(each.call)) constants.emplace(*id, each.value);
+    }
+  }
+  bool operator==(const Others& other) const {
+    return numbers == other.numbers && std::ranges::equal(constants, other.constants, [](const auto& a, const auto& b) {
+             return a.first == b.first && same_data(a.second, b.second);
+           });
+  }
+};
+
 const char* mode_name(bool training) { return training ? "train() mode" : "eval() mode"; }
 
 }  // namespace
+
+InMode::InMode(const SecondCallPlan& base, const RunInMode& run, bool training)
+    : run_(run), training_(training), plan_(base) {
+  plan_.run = [run, training](Session& session, Graph& graph) { run(session, graph, nullptr, training); };
+}
+
+bool InMode::run(bool second_call) {
+  constexpr int kMostCalls = 8;  // of a program that keeps one thing after the other
+  for (int i = 0; i < kMostCalls && call_once(second_call); ++i) {
+  }
+  return error_.empty();
+}
+
+// True when the program keeps what it has made, and is to be called again for what it does with it.
+bool InMode::call_once(bool second_call) {
+  plan_.state.restore();
+  call_.emplace(plan_);
+  log_ = TraceLog();
+  call_->session->follow(&log_);
+  LaterCalls later;
+  try {
+    call_->run();
+    call_->session->follow(nullptr);
+    const SecondCallPlan own{call_->graph,    call_->session,         plan_.state, plan_.run, plan_.is_free_attribute,
+                             plan_.is_module, call_->graph.id_bound()};
+    later = second_call ? compare_second_call(own) : end_of_only_call(own);
+  } catch (const std::exception& error) {
+    error_ = first_line(error);
+  }
+  call_->session->follow(nullptr);
+  call_->end();
+  plan_.state.restore();
+  updates_ = std::move(later.updates);
+  return later.keeps_constants;
+}
+
+void InMode::run_in(Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins) const {
+  plan_.state.restore();
+  run_(session, graph, &stand_ins, training_);
+}
+
+// ── The switch ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 // One that has another mode than the root, or gets it when the root is given its own again: `train` is the program's.
 void ModeSwitch::find_other_modes(const Plan& plan) {
@@ -227,6 +294,51 @@ std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root
       modules.emplace_back(path, module);
   }
   return {};
+}
+
+// ── Other sizes ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+// A program that does the same in both modes at the sizes of the examples need not do so at others (`if (is_training()
+// && x.size(1) > 64) …`). Both modes are run once more, at the same other sizes; each must do what it does at those of
+// the examples, with the same numbers as the other.
+std::string ModeSwitch::difference_at_sizes(const ProbedProgram& program, const SizeGroups& groups,
+                                            const std::function<bool(const Probe&)>& agrees) const {
+  if (!other_ || !other_->log().asks_rank()) return {};
+  const auto run = [this](Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins) {
+    other_->run_in(session, graph, stand_ins);
+  };
+  const ProbedProgram other{.log = other_->log(),
+                            .session = other_->session(),
+                            .run = run,
+                            .attributes = program.attributes,
+                            .is_free_attribute = program.is_free_attribute,
+                            .leave = program.leave,
+                            .keeps_constants = program.keeps_constants,
+                            .is_compared = program.is_compared,
+                            .most_recordings = program.most_recordings,
+                            .raised = program.raised,
+                            .updates = probed_updates(other_->log(), other_->session(), other_->updates())};
+  // Of calls that both modes make and the graph still has.
+  using Id = std::optional<std::uint32_t>;
+  const auto kept = [&](Id id) { return id && !program.log[program.log.index_of(*id)].node->is_erased() ? id : Id(); };
+  const auto id_of_theirs = [&](std::uint32_t call) { return kept(ids_[call]); };
+  const std::set<Id> shared(ids_.begin(), ids_.end());
+  const auto id_of_own = [&](std::uint32_t call) {
+    const Id id = program.log[call].node->id();
+    return shared.contains(id) ? kept(id) : Id();
+  };
+  const std::vector<at::Tensor> stand_ins = groups.stand_ins(groups.with_derived(groups.choose(groups.free(), 0)));
+  Probe own(program), theirs(other);
+  if (!own.run(stand_ins) || !agrees(own)) return {};  // there is nothing to compare
+  std::string difference;
+  if (theirs.run(stand_ins)) {
+    if (Others(own, id_of_own) == Others(theirs, id_of_theirs)) return {};
+    difference = "a number that the program computes of it is another one";
+  } else {
+    difference = other.log.describe(theirs.failed_at()) + ": " + theirs.why();
+    if (const std::string where = theirs.where(); !where.empty()) difference += " (" + where + ")";
+  }
+  return here() + "the program does something else at other sizes: " + difference;
 }
 
 }  // namespace fx::internal

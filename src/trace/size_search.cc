@@ -187,7 +187,6 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Probe
   Some culprits;
   std::map<std::uint32_t, std::unique_ptr<Probe>> failures;
   for (const std::uint32_t group : active) {
-    if (groups_.groups[group].one_or) continue;
     bool came_through = false;
     std::unique_ptr<Probe> sample = attempt(groups_.examples_with({group}, sizes[group]), last, &came_through);
     if (came_through) continue;
@@ -248,11 +247,7 @@ void SizeSearch::settle_together(const Some& active, const GroupSizes& sizes, co
       if (!works(alike, last)) continue;
       tied = true;
       grown = alike;
-      if (group.size == 1 && !group.one_or) {
-        group.one_or = active[j];
-      } else {
-        groups_.tie(active[j], active[i]);
-      }
+      groups_.tie(active[j], active[i]);
     }
     // Each alone went as far before: it is this corner that does not do, and the program says so by itself.
     const bool is_corner = !samples_.empty() && failure.threw() && !tied;

@@ -99,9 +99,7 @@ class SizeSearch {
   void fix_rest(const Some& active);
   bool may_explore() const;
   bool may_look_into_corners() const;
-  void check_alone();
   bool settle_as_demanded(const GroupSizes& sizes, const Probe& failure);
-  bool keep_to(std::uint32_t index, std::int64_t tried, const SizeCondition& demand, const Probe& failure);
   bool fix_unless_near(std::uint32_t index, std::int64_t tried, const Probe& failure);
   void exclude_ones(const Some& some, const Probe& all,
                     const std::function<std::unique_ptr<Probe>(const Some&)>& try_ones);

@@ -141,27 +141,22 @@ void TypeDependence::note_dependence(const OtherType& type, std::uint32_t last, 
   if (std::string why = dependence({type}, last, root); !why.empty()) of_types_.emplace(type.from, std::move(why));
 }
 
-// Programs look for a type by name where they take their inputs up. The call until which one is watched: some behind
-// the last that takes an input of this type, and not many behind the first.
+// Programs look for a type by name where they take their inputs up. The call until which one is watched: not many
+// behind the first that takes an input of this type.
 std::uint32_t TypeDependence::where_asked(at::ScalarType type) const {
-  constexpr std::uint32_t kBehindFirst = 32, kBehindLast = 4;
+  constexpr std::uint32_t kBehind = 32;
   const TraceLog& log = program_.log;
-  std::optional<std::uint32_t> first;
-  std::uint32_t last = 0;
-  for (std::uint32_t call = 0; call < log.size() && (!first || call < *first + kBehindFirst); ++call) {
+  const auto is_input = [&](const Node& node) {
+    return std::ranges::any_of(
+        inputs_, [&](const BoundTensor& input) { return input.node == &node && input.example.scalar_type() == type; });
+  };
+  for (std::uint32_t call = 0; call + kBehind < log.size(); ++call) {
     bool takes_one = false;
-    for (const Argument& argument : log.arguments(call)) {
-      for_each_node(argument, [&](const Node& node) {
-        takes_one |= std::any_of(inputs_.begin(), inputs_.end(), [&](const BoundTensor& input) {
-          return input.node == &node && input.example.scalar_type() == type;
-        });
-      });
-    }
-    if (!takes_one) continue;
-    last = call;
-    if (!first) first = call;
+    for (const Argument& argument : log.arguments(call))
+      for_each_node(argument, [&](const Node& node) { takes_one |= is_input(node); });
+    if (takes_one) return call + kBehind;
   }
-  return last + kBehindLast < log.size() ? last + kBehindLast : Probe::kToTheEnd;
+  return Probe::kToTheEnd;
 }
 
 // Inputs may be of another type than the root's tensors, where the program brings them together.
