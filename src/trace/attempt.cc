@@ -159,15 +159,11 @@ bool Tracer::Attempt::call_again() {
       compares ? internal::compare_second_call(*call_plan_) : internal::end_of_only_call(*call_plan_);
   if (later.keeps_constants && repeats_.constants++ < kMostConstants) return false;
   updates_ = std::move(later.updates);
-  if (!internal::is_same_if_contiguous(*call_plan_, updates_)) {
-    trace_by_layout();
-    return false;
-  }
   if (root() && options.follow_mode && fixed_runs_.reason().empty()) {
-    const auto run_in_mode = [this](Session& session, Graph& graph, const Tensors* stand_ins,
-                                    std::optional<bool> training) { run_program(session, graph, stand_ins, training); };
-    mode_switch_.emplace(
-        internal::ModeSwitch::Plan{*call_plan_, *root(), run_in_mode, inputs_.tensors, updates_, compares});
+    const auto run_in_mode = [this](Session& session, Graph& graph, const Tensors* stand_ins, bool training) {
+      run_program(session, graph, stand_ins, training);
+    };
+    mode_switch_.emplace(internal::ModeSwitch::Plan{*call_plan_, *root(), run_in_mode, updates_, compares});
     if (compares && !may_vary_) internal::check_last_call(*call_plan_, updates_);
   }
   internal::make_literals_anew(trace_.graph, *session_);

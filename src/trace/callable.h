@@ -150,17 +150,6 @@ Callable callable_from_graph_module(std::shared_ptr<GraphModule> module);
 // ── Modules
 // ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// Reaches what FORWARD_HAS_DEFAULT_ARGS tells AnyModule.
-struct ForwardDefaults : torch::nn::Module {
-  static bool exist(torch::nn::Module& module) { return (module.*(&ForwardDefaults::_forward_has_default_args))(); }
-  static std::size_t required(torch::nn::Module& module) {
-    return (module.*(&ForwardDefaults::_forward_num_required_args))();
-  }
-  static std::vector<torch::nn::AnyValue> fill(torch::nn::Module& module, std::vector<torch::nn::AnyValue> given) {
-    return (module.*(&ForwardDefaults::_forward_populate_default_args))(std::move(given));
-  }
-};
-
 // Whether forward can be called with its first parameters, the compiler supplying the defaults of the others.
 template <typename Module, typename Types, std::size_t... I>
 constexpr bool takes_first(std::index_sequence<I...>) {
@@ -176,20 +165,17 @@ struct ForwardCall {
   std::shared_ptr<Module> module;
 
   template <std::size_t Count = 0>
-  static constexpr std::size_t required_by_compiler() {
+  static constexpr std::size_t required() {
     if constexpr (Count == kCount || takes_first<Module, Tuple>(std::make_index_sequence<Count>())) {
       return Count;
     } else {
-      return required_by_compiler<Count + 1>();
+      return required<Count + 1>();
     }
   }
 
   Argument operator()(Inputs& inputs) const {
-    const bool told = ForwardDefaults::exist(*module);
-    const std::size_t required = told ? ForwardDefaults::required(*module) : required_by_compiler();
-    const std::size_t count = std::min(inputs.count_of(describe_parameters(TypeList<Types...>()), required), kCount);
-    if (told && count < kCount) return call_told(inputs, count, std::make_index_sequence<kCount>());
-    return call<kCount>(inputs, count);
+    const std::vector<Parameter> parameters = describe_parameters(TypeList<Types...>());
+    return call<kCount>(inputs, std::min(inputs.count_of(parameters, required()), kCount));
   }
 
   template <std::size_t Count>
@@ -213,19 +199,6 @@ struct ForwardCall {
     return call_and_watch<std::tuple_element_t<I, Tuple>...>(values, [&] {
       return call_and_convert(inputs, forward, pass<std::tuple_element_t<I, Tuple>>(std::get<I>(values))...);
     });
-  }
-
-  template <std::size_t... I>
-  Argument call_told(Inputs& inputs, std::size_t count, std::index_sequence<I...>) const {
-    std::vector<torch::nn::AnyValue> given;
-    (static_cast<void>(I < count ? (given.emplace_back(inputs.bind<std::decay_t<Types>>()), 0) : 0), ...);
-    std::vector<torch::nn::AnyValue> all = ForwardDefaults::fill(*module, std::move(given));
-    std::tuple<std::decay_t<Types>...> values{all[I].template get<std::decay_t<Types>>()...};
-    const auto forward = [this](auto&&... arguments) -> Result {
-      return module->forward(std::forward<decltype(arguments)>(arguments)...);
-    };
-    return call_and_watch<Types...>(
-        values, [&] { return call_and_convert(inputs, forward, pass<Types>(std::get<I>(values))...); });
   }
 };
 

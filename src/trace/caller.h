@@ -26,7 +26,8 @@ bool caller_takes_unequal();
 /// Whether the present asker only checks where bags begin and end, as the operator that it then calls does.
 bool caller_checks_offsets();
 
-/// Whether the present asker notes the type of what a scripted function is given, in which gradients have no say.
+/// Whether the present asker notes the type of what a scripted function is given, in which gradients and strides have
+/// no say.
 bool caller_notes_type();
 
 /// Whether the present asker is a custom autograd function whose operators have the gradient that it computes.

@@ -5,13 +5,36 @@
 
 #include <fxgraph/trace/raised_calls.h>
 #include <fxgraph/trace/same_program.h>
-#include <fxgraph/trace/size_distinguishing.h>
 
 namespace fx::internal {
 namespace {
 
 constexpr std::int64_t kLargestConstant = 64;  // elements of a tensor that is written number by number
 constexpr std::size_t kMostSamples = 10;       // to agree on other expressions
+
+constexpr std::int64_t kFarthest = 1024;  // where rules are told apart
+
+// Where it does not go on as before when this symbol alone grows, as next to the steps of a division, a remainder or a
+// bound: another divisor has its steps elsewhere. The first such sizes, and the last.
+std::vector<std::int64_t> bends_of(const SizeExpr& size, const std::string& symbol,
+                                   std::map<std::string, std::int64_t> at) {
+  constexpr std::ptrdiff_t kFirst = 4, kLast = 2;
+  const auto value = [&](std::int64_t n) {
+    at[symbol] = n;
+    return size.evaluate(at).value_or(0);
+  };
+  std::vector<std::int64_t> bends;
+  std::int64_t before = value(1), now = value(2), steps = now - before;
+  for (std::int64_t n = 2; n <= kFarthest; ++n) {
+    before = std::exchange(now, value(n + 1));
+    if (std::exchange(steps, now - before) != now - before) bends.push_back(n);
+  }
+  const bool is_one = bends.size() == 1;  // a bound: beyond it there is another number, too
+  if (is_one) bends.push_back(bends.front() + 1);
+  if (static_cast<std::ptrdiff_t>(bends.size()) > kFirst + kLast)
+    bends.erase(bends.begin() + kFirst, bends.end() - kLast);
+  return bends;
+}
 
 [[noreturn]] void refuse_example(std::size_t nth, const std::string& why) {
   throw Error(ErrorKind::trace, "symbolic_trace: the program does something else at more_examples[" +
@@ -90,30 +113,51 @@ bool Generaliser::is_same_at_examples() {
 
 // For each dimension one size at which another rule gives another number.
 std::optional<GroupSizes> Generaliser::distinguishing_sizes() const {
-  constexpr std::int64_t kLargest = 1024;
-  const auto group_of = [this](const std::string& symbol) -> std::optional<std::uint32_t> {
-    const auto& [call, dim] = places_.at(symbol);
+  const auto group_of = [this](const SizePlace& place) -> std::optional<std::uint32_t> {
     for (const SizeDimension& dimension : groups_.dimensions) {
-      if (dimension.dim == dim && program_.log.index_of(*inputs_[dimension.input].node) == call) return dimension.group;
+      if (dimension.dim == place.second && program_.log.index_of(*inputs_[dimension.input].node) == place.first)
+        return dimension.group;
     }
     return std::nullopt;
   };
-  const auto allows = [&](const std::string& symbol, std::int64_t size) {
-    const auto group = group_of(symbol);
-    if (!group || size > kLargest) return false;
-    const SizeGroup& known = groups_.groups[*group];
-    return !known.fixed && !known.follows && known.may_be(size);
-  };
+  std::map<std::string, std::int64_t> at;
+  for (const auto& [symbol, place] : places_)
+    at.emplace(symbol, program_.session.value_of(*program_.log[place.first].node).size(place.second));
+  std::set<std::pair<std::uint32_t, std::int64_t>> found;
+  std::set<SizeExpr> seen;
+  std::vector<SizeExpr> open;
+  for (const SizeExpr& size : explanation()) {
+    if (explainer_.is_guess(size)) open.push_back(size);
+  }
+  while (!open.empty()) {
+    const SizeExpr size = std::move(open.back());
+    open.pop_back();
+    if (!seen.insert(size).second) continue;
+    if (size.is_real()) {  // of whole numbers
+      open.insert(open.end(), size.operands().begin(), size.operands().end());
+      continue;
+    }
+    size.for_each_symbol([&](const std::string& symbol) {
+      const std::optional<std::uint32_t> group = group_of(places_.at(symbol));
+      if (!group || groups_.groups[*group].fixed || groups_.groups[*group].follows) return;
+      for (const std::int64_t bend : bends_of(size, symbol, at)) {
+        if (groups_.groups[*group].may_be(bend)) found.emplace(*group, bend);
+      }
+    });
+  }
   GroupSizes sizes = groups_.examples();
   const GroupSizes before = sizes;
-  std::vector<DistinguishingSize> all = internal::distinguishing_sizes(explanation(), allows);
+  const auto take = [&](const std::pair<std::uint32_t, std::int64_t>& each) {
+    const auto& [group, size] = each;
+    if (sizes[group] == before[group] && !search_.has_seen(group, size)) sizes[group] = size;
+  };
   // Of one dimension by turns the nearest and the farthest, where another divisor is furthest off.
-  if (groups_.independent().size() == 1 && search_.samples().size() % 2 == 1) std::ranges::reverse(all);
-  for (const DistinguishingSize& each : all) {
-    const std::uint32_t group = *group_of(each.symbol);
-    if (sizes[group] == before[group] && !search_.has_seen(group, each.size)) sizes[group] = each.size;
+  if (groups_.free().size() == 1 && search_.samples().size() % 2 == 1) {
+    std::for_each(found.rbegin(), found.rend(), take);
+  } else {
+    std::for_each(found.begin(), found.end(), take);
   }
-  return sizes == before ? std::nullopt : std::optional(groups_.with_broadcast(std::move(sizes)));
+  return sizes == before ? std::nullopt : std::optional(groups_.with_derived(std::move(sizes)));
 }
 
 bool Generaliser::slices_more() {
@@ -164,12 +208,12 @@ void Generaliser::find_expressions() {
       break;
     }
     if (!program_.log.asks_rank()) {
-      if (!search_.drop_daring()) refuse_untold();
+      if (!search_.drop_far()) refuse_untold();
       continue;
     }
     if (!explain()) {
       before.reset();
-      const bool more_may_tell = explainer_.reaches_bound() && !search_.is_disguised() && wanted <= taken;
+      const bool more_may_tell = explainer_.reaches_bound() && !search_.has_far() && wanted <= taken;
       if (more_may_tell && taken < kMostSamples && search_.may_go_on()) {
         wanted = taken + 1;
       } else {
@@ -194,32 +238,6 @@ void Generaliser::find_expressions() {
     if (const std::optional<GroupSizes> sizes = distinguishing_sizes()) search_.add_probe(*sizes);
     wanted = taken + 1;
   }
-}
-
-// ── What changes ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-bool Generaliser::find_changes() {
-  changes_.clear();
-  constants_changed_.clear();
-  const auto& samples = search_.samples();
-  const auto is_alive = [&](std::uint32_t call) { return !program_.log[call].node->is_erased(); };
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    for (const Probe::Change& change : samples[i]->changes()) {
-      if (!is_alive(change.call)) continue;
-      std::vector<Argument>& values = changes_[{change.call, change.leaf}];
-      if (values.empty()) values.assign(samples.size() + 1, program_.log.leaf(change.call, change.leaf));
-      values[i + 1] = change.value;
-    }
-    for (const Probe::ChangedConstant& constant : samples[i]->changed_constants()) {
-      if (!is_alive(constant.call)) continue;
-      std::vector<at::Tensor>& values = constants_changed_[constant.call];
-      if (values.empty())
-        values.assign(samples.size() + 1,
-                      captured_at(program_.session, program_.log[constant.call].node->target())->tensor);
-      values[i + 1] = constant.value;
-    }
-  }
-  return !changes_.empty() || !constants_changed_.empty();
 }
 
 // ── Explaining it ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -310,7 +328,7 @@ std::string Generaliser::no_rule(Place place) const {
 bool Generaliser::explain_constant(std::uint32_t call) {
   add_questions(call);
   const std::vector<at::Tensor>& values = constants_changed_.at(call);
-  Constant constant{call, values.front(), {}};
+  SizedConstant constant{call, values.front(), {}};
   bool fits = values.front().layout() == at::kStrided && values.front().numel() <= kLargestConstant &&
               !values.front().is_complex() && !values.front().is_quantized() && values.front().device().is_cpu();
   for (const at::Tensor& value : values) {
@@ -337,7 +355,7 @@ bool Generaliser::explain_constant(std::uint32_t call) {
 }
 
 void Generaliser::fix_unexplained() {
-  if (search_.drop_daring()) return;  // it may be the type that decides, or a bound
+  if (search_.drop_far()) return;  // it may be a bound
   has_no_rule_ = true;
   if (unexplained_) return fix_number(*unexplained_);
   search_.fix_dependence_of_constant(*unexplained_constant_, program_.log[*unexplained_constant_].target.str() +
@@ -349,7 +367,7 @@ void Generaliser::fix_number(Place place) { search_.fix_dependence(place.first, 
 
 // Each further sample has asked for another expression.
 void Generaliser::give_up() {
-  if (search_.drop_daring()) return;
+  if (search_.drop_far()) return;
   has_no_rule_ = true;
   for (const auto& [place, size] : explained_) {
     if (explainer_.is_guess(size)) return fix_number(place);
@@ -358,7 +376,7 @@ void Generaliser::give_up() {
   if (constants_.empty()) {
     for (const auto& [place, size] : explained_) fix_number(place);
   }
-  for (const Constant& constant : constants_)
+  for (const SizedConstant& constant : constants_)
     search_.fix_dependence_of_constant(constant.call,
                                        program_.log[constant.call].target.str() + " follows no rule that was found");
 }

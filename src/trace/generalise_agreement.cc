@@ -1,4 +1,5 @@
-// Whether a graph does at other sizes what the program does; and the parts of a Generaliser that write what was found.
+// What changes with sizes, and whether a graph does at other sizes what the program does; and the parts of a
+// Generaliser that write what was found.
 #include <fxgraph/trace/generaliser.h>
 
 #include <c10/core/WrapDimMinimal.h>
@@ -9,9 +10,36 @@
 
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/trace/input_assertions.h>
+#include <fxgraph/trace/same_program.h>
 #include <fxgraph/trace/size_writer.h>
 
 namespace fx::internal {
+
+// ── What changes ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+bool Generaliser::find_changes() {
+  changes_.clear();
+  constants_changed_.clear();
+  const auto& samples = search_.samples();
+  const auto is_alive = [&](std::uint32_t call) { return !program_.log[call].node->is_erased(); };
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    for (const Probe::Change& change : samples[i]->changes()) {
+      if (!is_alive(change.call)) continue;
+      std::vector<Argument>& values = changes_[{change.call, change.leaf}];
+      if (values.empty()) values.assign(samples.size() + 1, program_.log.leaf(change.call, change.leaf));
+      values[i + 1] = change.value;
+    }
+    for (const Probe::ChangedConstant& constant : samples[i]->changed_constants()) {
+      if (!is_alive(constant.call)) continue;
+      std::vector<at::Tensor>& values = constants_changed_[constant.call];
+      if (values.empty())
+        values.assign(samples.size() + 1,
+                      captured_at(program_.session, program_.log[constant.call].node->target())->tensor);
+      values[i + 1] = constant.value;
+    }
+  }
+  return !changes_.empty() || !constants_changed_.empty();
+}
 
 // ── Probes of another kind ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -96,7 +124,7 @@ bool Generaliser::agrees(const Probe& sample) const {
   for (const Probe::ChangedConstant& constant : sample.changed_constants()) {
     if (is_alive(constant.call)) constants.emplace(constant.call, constant.value);
   }
-  for (const Constant& constant : constants_) {
+  for (const SizedConstant& constant : constants_) {
     const auto changed = constants.find(constant.call);
     const at::Tensor& value = changed == constants.end() ? constant.first : changed->second;
     if (!is_near(value, constant.first, constant.elements, sizes)) return false;
@@ -161,15 +189,14 @@ void Generaliser::write() {
   if (changes_.empty() && constants_changed_.empty()) return;
   SizeWriter writer(graph_, program_.session, program_.log, places_, std::move(sizes));
   for (const auto& [place, size] : explained_) writer.replace(place.first, place.second, size);
-  for (Constant& constant : constants_)
-    writer.replace_constant(constant.call, constant.first, std::move(constant.elements));
+  for (SizedConstant& constant : constants_) writer.replace_constant(std::move(constant));
   writer.write();
 }
 
 std::vector<SizeExpr> Generaliser::explanation() const {
   std::vector<SizeExpr> sizes;
   for (const auto& [place, size] : explained_) sizes.push_back(size);
-  for (const Constant& constant : constants_) {
+  for (const SizedConstant& constant : constants_) {
     for (const auto& [element, size] : constant.elements) sizes.push_back(size);
   }
   return sizes;

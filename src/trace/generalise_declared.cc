@@ -73,29 +73,25 @@ void tie_declared(SizeGroups& groups, const std::vector<BoundTensor>& inputs, co
   }
 }
 
-// Appends the tensors inside of `value`; false where it is not made as `example` is.
-bool take_tensors(const c10::IValue& value, const c10::IValue& example, std::vector<at::Tensor>& tensors) {
-  if (value.isTensor() && example.isTensor()) {
-    if (value.toTensor().defined() != example.toTensor().defined()) return false;
-    if (value.toTensor().defined()) tensors.push_back(value.toTensor());
-    return true;
+/// The tensors inside of a value, and the numbers and strings.
+struct Leaves {
+  std::vector<at::Tensor> tensors;
+  std::vector<c10::IValue> others;
+
+  explicit Leaves(const c10::IValue& value) {
+    value.visit([this](const c10::IValue& part) {
+      if (part.isTensor()) {
+        if (part.toTensor().defined()) tensors.push_back(part.toTensor());
+      } else if (!part.isList() && !part.isTuple() && !part.isGenericDict()) {
+        others.push_back(part);
+      }
+      return false;
+    });
   }
-  if (value.tagKind() != example.tagKind()) return false;
-  std::vector<c10::IValue> own, theirs;
-  if (value.isList()) {
-    own = value.toListRef().vec(), theirs = example.toListRef().vec();
-  } else if (value.isTuple()) {
-    own = value.toTupleRef().elements().vec(), theirs = example.toTupleRef().elements().vec();
-  } else if (value.isGenericDict()) {
-    for (const auto& entry : value.toGenericDict()) own.push_back(entry.value());
-    for (const auto& entry : example.toGenericDict()) theirs.push_back(entry.value());
-  } else {
-    return value == example;
+  bool is_like(const Leaves& example) const {
+    return tensors.size() == example.tensors.size() && others == example.others;
   }
-  bool is_alike = own.size() == theirs.size();
-  for (std::size_t i = 0; is_alike && i < own.size(); ++i) is_alike = take_tensors(own[i], theirs[i], tensors);
-  return is_alike;
-}
+};
 
 }  // namespace
 
@@ -112,8 +108,10 @@ MoreExamples tensors_of(const std::vector<std::vector<c10::IValue>>& more, const
     }
     std::vector<at::Tensor> tensors;
     for (std::size_t i = 0; i < examples.size(); ++i) {
-      if (!take_tensors(more[nth][i], examples[i], tensors))
+      const Leaves leaves(more[nth][i]);
+      if (!leaves.is_like(Leaves(examples[i])))
         refuse("value " + std::to_string(i) + " is not like that of the examples; only sizes of tensors may differ");
+      tensors.insert(tensors.end(), leaves.tensors.begin(), leaves.tensors.end());
     }
     if (tensors.size() != inputs.size()) refuse("it has not the tensors that the program was given");
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -137,8 +135,7 @@ bool generalise(Graph& graph, const ProbedProgram& program, Session& session, co
   if (!generaliser.run(at_found_sizes)) return false;
   for (std::size_t nth = 0; nth < more.size(); ++nth) generaliser.check_example(nth, more[nth]);
   check_named(inputs, groups, sizes);
-  assert_types(graph, program, inputs, groups.stand_ins(groups.examples()),
-               generaliser.has_seen_types() && !program.session.asks_layout());
+  assert_types(graph, program, inputs, groups.stand_ins(groups.examples()));
   if (!generaliser.is_same_at_examples()) return false;
   generaliser.take_values(session);
   return true;

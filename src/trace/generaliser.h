@@ -19,7 +19,6 @@ namespace fx::internal {
 
 class Generaliser {
  public:
-  using Agrees = std::function<bool(const Probe&)>;
   /// A number in the graph: leaf `second` of call `first`.
   using Place = std::pair<std::uint32_t, std::uint32_t>;
 
@@ -44,16 +43,8 @@ class Generaliser {
   bool is_same_at_examples();
   /// Of a program that was traced at other sizes: what its values are at those given.
   void take_values(Session& session) const;
-  /// Whether what was found holds for other types and layouts, too.
-  bool has_seen_types() const { return search_.is_disguised(); }
 
  private:
-  struct Constant {
-    std::uint32_t call;
-    at::Tensor first;
-    std::vector<std::pair<std::size_t, SizeExpr>> elements;
-  };
-
   void find_expressions();
   [[noreturn]] void refuse_untold() const;
   bool slices_more();
@@ -91,7 +82,7 @@ class Generaliser {
   std::map<Place, std::vector<Argument>> changes_;
   std::map<std::uint32_t, std::vector<at::Tensor>> constants_changed_;
   std::vector<std::pair<Place, SizeExpr>> explained_;
-  std::vector<Constant> constants_;
+  std::vector<SizedConstant> constants_;
   std::optional<Place> unexplained_;                   // after explain(): a number for which there is no expression,
   std::optional<std::uint32_t> unexplained_constant_;  // or a tensor
   std::size_t next_question_ = 0;

@@ -16,9 +16,9 @@ namespace fx::internal {
 /// Makes a body (module/traced_body.h) on demand: null when the module cannot be traced alone.
 using GenericBody = std::function<std::shared_ptr<const Graph>()>;
 
-/// The body of `call`, whose inputs are nodes of `session` and tuples of them; `result` is what it gave, tensors and
-/// tuples of them. Empty when that does not tell how to trace it. The module is traced when the function is called.
+/// The body of `call`, whose inputs are nodes of `session` and tuples of them. Empty when these do not tell how to
+/// trace it. The module is traced when the function is called.
 GenericBody generic_body(const std::shared_ptr<torch::nn::Module>& leaf, const ModuleType& type, const Node& call,
-                         const Argument& result, const Session& session);
+                         const Session& session);
 
 }  // namespace fx::internal

@@ -8,13 +8,13 @@
 #include <unordered_set>
 
 #include <fxgraph/ir/graph_order.h>
+#include <fxgraph/module/traced_body.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/ops/python_symbols.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/trace/cleanup.h>
 #include <fxgraph/trace/generic_body.h>
 #include <fxgraph/trace/leaf_alone.h>
-#include <fxgraph/trace/leaf_body.h>
 #include <fxgraph/trace/leaf_matcher.h>
 
 namespace fx::internal {
@@ -277,6 +277,25 @@ void Raiser::note_call(const Leaf& leaf, const CallInputs& inputs, const LeafAlo
   }
 }
 
+// `alone` is the trace of `leaf`, whose get_attr nodes have paths from the root: a copy with paths from the leaf.
+// Nothing when it computes with a tensor that is not the leaf's.
+std::optional<Graph> body_of_leaf(const Graph& alone, const Session& session, const torch::nn::Module& leaf) {
+  std::unordered_map<Symbol, std::string> inner_path;  // look-up only
+  for (const auto& tensors : {leaf.named_parameters(), leaf.named_buffers()}) {
+    for (const auto& item : tensors) {
+      if (const std::string* path = session.attribute_path(item.value())) inner_path.emplace(*path, item.key());
+    }
+  }
+  Graph body = alone.clone();
+  for (Node& node : body.nodes()) {
+    if (!node.is(Op::get_attr)) continue;
+    const auto path = inner_path.find(node.target());
+    if (path == inner_path.end()) return std::nullopt;
+    node.set_target(path->second);
+  }
+  return body;
+}
+
 // What TorchScript cannot call is noted as the operators that it was.
 void Raiser::note_body(Leaf& leaf, const LeafAlone& alone, Node& call) const {
   std::optional<Graph> body = body_of_leaf(alone.graph, session_, *leaf.module);
@@ -285,7 +304,7 @@ void Raiser::note_body(Leaf& leaf, const LeafAlone& alone, Node& call) const {
   if (text != leaf.last_text) {
     leaf.last_text = std::move(text);
     leaf.last_body = {std::make_shared<const Graph>(std::move(*body)),
-                      generic_body(leaf.module, *leaf.type, call, alone.result, session_), leaf.module->is_training()};
+                      generic_body(leaf.module, *leaf.type, call, session_), leaf.module->is_training()};
   }
   call.meta().set(meta_key::kTracedBody, leaf.last_body);
 }

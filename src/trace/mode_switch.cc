@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/trace/same_calls.h>
+#include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {
 namespace {
@@ -112,120 +116,132 @@ std::optional<std::size_t> mode_argument(const Node& node) {
   return (norm || drops) && node.arg(argument).is_bool() ? std::optional(argument) : std::nullopt;
 }
 
-// Whether two traces of a program at different sizes run the same operators; then their nodes have the same ids.
-bool runs_the_same(const Graph& a, const Graph& b) {
-  return same_nodes(a, b, [](const Node& x, const Node& y) {
-    return x.id() == y.id() && x.op() == y.op() && x.target() == y.target();
-  });
-}
+// Numbers and tensors of a run that are others than at the examples, by the nodes of the trace that made them.
+struct Others {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Argument> numbers;
+  std::map<std::uint32_t, at::Tensor> constants;
 
-std::vector<bool> modes_of(const Module& root) {
-  std::vector<bool> modes;
-  for (const std::shared_ptr<Module>& module : root.modules(/*include_self=*/false))
-    modes.push_back(module->is_training());
-  return modes;
-}
+  template <typename IdOf>
+  Others(const Probe& run, const IdOf& id_of) {
+    for (const Probe::Change& change : run.changes()) {
+      if (const auto id = id_of(change.call)) numbers.emplace(std::pair(*id, change.leaf), change.value);
+    }
+    for (const Probe::ChangedConstant& each : run.changed_constants()) {
+      if (const auto id = id_of(each.call)) constants.emplace(*id, each.value);
+    }
+  }
+  bool operator==(const Others& other) const {
+    return numbers == other.numbers && std::ranges::equal(constants, other.constants, [](const auto& a, const auto& b) {
+             return a.first == b.first && same_data(a.second, b.second);
+           });
+  }
+};
 
 const char* mode_name(bool training) { return training ? "train() mode" : "eval() mode"; }
 
 }  // namespace
 
-// Modules that have another mode than the root now, and the path of one that has it when the root is given its own
-// again: `train` is the program's own.
-void ModeSwitch::find_other_modes(const Plan& plan) {
-  const std::vector<bool> modes = modes_of(plan.root);
-  plan.root.train(training_);
-  for (const auto& item : plan.root.named_modules("", /*include_self=*/false)) {
-    if (frozen_path_.empty() && item.value()->is_training() != training_) frozen_path_ = item.key();
+InMode::InMode(const SecondCallPlan& base, const RunInMode& run, bool training)
+    : run_(run), training_(training), plan_(base) {
+  plan_.run = [run, training](Session& session, Graph& graph) { run(session, graph, nullptr, training); };
+}
+
+bool InMode::run(bool second_call) {
+  constexpr int kMostCalls = 8;  // of a program that keeps one thing after the other
+  for (int i = 0; i < kMostCalls && call_once(second_call); ++i) {
   }
-  is_mixed_ = modes_of(plan.root) != modes;
+  return error_.empty();
+}
+
+// True when the program keeps what it has made, and is to be called again for what it does with it.
+bool InMode::call_once(bool second_call) {
+  plan_.state.restore();
+  call_.emplace(plan_);
+  log_ = TraceLog();
+  call_->session->follow(&log_);
+  LaterCalls later;
+  try {
+    call_->run();
+    call_->session->follow(nullptr);
+    const SecondCallPlan own{call_->graph,    call_->session,         plan_.state, plan_.run, plan_.is_free_attribute,
+                             plan_.is_module, call_->graph.id_bound()};
+    later = second_call ? compare_second_call(own) : end_of_only_call(own);
+  } catch (const std::exception& error) {
+    error_ = first_line(error);
+  }
+  call_->session->follow(nullptr);
+  call_->end();
+  plan_.state.restore();
+  updates_ = std::move(later.updates);
+  return later.keeps_constants;
+}
+
+void InMode::run_in(Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins) const {
+  plan_.state.restore();
+  run_(session, graph, &stand_ins, training_);
+}
+
+// ── The switch ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// One that has another mode than the root, or gets it when the root is given its own again: `train` is the program's.
+void ModeSwitch::find_other_modes(const Plan& plan) {
+  const auto find = [&] {
+    for (const auto& item : plan.root.named_modules("", /*include_self=*/false)) {
+      if (other_path_.empty() && item.value()->is_training() != training_) other_path_ = item.key();
+    }
+  };
+  find();
+  plan.root.train(training_);
+  find();
   plan.call.state.restore();
 }
 
 ModeSwitch::ModeSwitch(const Plan& plan) : training_(plan.root.is_training()) {
   find_other_modes(plan);
-  if (compare_at(plan, nullptr)) return;
-  const std::string too_few = std::exchange(difference_, {});
-  for (const std::vector<at::Tensor>& larger : larger_inputs(plan.inputs)) {
-    if (compare_at(plan, &larger)) return;
-    flags_.clear(), own_flags_.clear(), frozen_.clear(), writes_.clear(), added_.clear();
-    updates_others_ = false;
+  if (!other_path_.empty()) return;
+  other_ = std::make_unique<InMode>(plan.call, plan.run, !training_);
+  if (other_->run(plan.second_call)) {
+    compare(plan);
+  } else {
+    difference_ = "cannot be traced: " + other_->error();
+    const bool is_of_statistics = difference_.find("Expected more than 1 ") != std::string::npos;
+    if (is_of_statistics) difference_ += "; a larger example shows what it does there";
   }
-  difference_ = "cannot be traced: " + too_few + "; nor on larger inputs";
 }
 
-// False when a norm finds too few values at these sizes, or nothing can be told of larger ones.
-bool ModeSwitch::compare_at(const Plan& plan, const std::vector<at::Tensor>* stand_ins) {
-  InMode larger(plan.call, plan.run, {}, stand_ins);
-  if (stand_ins && !(larger.run(/*second_call=*/false) && runs_the_same(plan.call.graph, larger.graph()))) return false;
-  const Graph& graph = stand_ins ? larger.graph() : plan.call.graph;
-  const Session& session = stand_ins ? larger.session() : *plan.call.session;
-  for (const bool training : {training_, !training_}) {
-    if (training == training_ && !is_mixed_) continue;
-    other_ = std::make_unique<InMode>(plan.call, plan.run, training, stand_ins);
-    if (!other_->run(plan.second_call)) {
-      difference_ = other_->has_too_few_values() ? other_->error() : "cannot be traced: " + other_->error();
-      return !stand_ins && !other_->has_too_few_values();
-    }
-    compare(graph, session, *other_, training, plan);
-  }
-  find_frozen(graph);
-  return true;
-}
-
-void ModeSwitch::compare(const Graph& graph, const Session& session, const InMode& call, bool training,
-                         const Plan& plan) {
-  SameProgram comparison(graph, session, call.graph(), call.session(), {},
-                         replaced_buffers(call.session(), call.graph(), call.updates()));
+void ModeSwitch::compare(const Plan& plan) {
+  const Graph& graph = plan.call.graph;
+  SameProgram comparison(graph, *plan.call.session, other_->graph(), other_->session(), {},
+                         replaced_buffers(other_->session(), other_->graph(), other_->updates()));
   comparison.allow_other_mode();
-  if (const std::optional<std::string> difference = comparison.find_difference(); difference && difference_.empty())
+  if (const std::optional<std::string> difference = comparison.find_difference())
     difference_ = "does something else: " + *difference;
-  std::vector<BufferUpdate> updates = plan.updates;
-  for (BufferUpdate& update : updates) update.value = const_cast<Graph&>(graph).node_by_id(update.value->id());
-  updates_others_ |= !comparison.replaces_the_same(updates);
-  std::vector<Flag>& flags = training == training_ ? own_flags_ : flags_;
+  updates_others_ = !comparison.replaces_the_same(plan.updates);
   for (const OtherFlag& flag : comparison.other_flags())
-    flags.push_back({flag.node->id(), flag.argument, flag.node->target()});
-  find_unused_flags(graph, call.graph(), comparison, flags);
+    flags_.push_back({flag.node->id(), flag.argument, flag.node->target()});
   for (const Node* node : comparison.other_writes()) writes_.emplace_back(node->id(), node->target().str());
   for (const auto& [node, path] : comparison.added_writes()) added_.push_back(path);
-  ids_.clear();
-  for (std::uint32_t i = 0; i < call.log().size(); ++i) {
-    const Node* image = comparison.image_of(*call.log()[i].node);
+  for (std::uint32_t i = 0; i < other_->log().size(); ++i) {
+    const Node* image = comparison.image_of(*other_->log()[i].node);
     ids_.push_back(image ? std::optional(image->id()) : std::nullopt);
   }
+  find_frozen(graph, comparison);
 }
 
-// Calls whose results nobody takes, in the order in which they were made: the comparison does not come to them.
-void ModeSwitch::find_unused_flags(const Graph& graph, const Graph& other, const SameProgram& comparison,
-                                   std::vector<Flag>& flags) {
+// Flags that are as in training where they are not, or the other way round, and stay so. To a call whose result nobody
+// takes no comparison comes.
+void ModeSwitch::find_frozen(const Graph& graph, const SameProgram& comparison) {
   NodeMap<bool> is_image(graph, false);
-  std::vector<const Node*> mine, theirs;
-  for (const Node& node : other.nodes()) {
-    const Node* image = comparison.image_of(node);
-    if (image) is_image[*image] = true;
-    if (!image && mode_argument(node)) theirs.push_back(&node);
+  for (const Node& node : other_->graph().nodes()) {
+    if (const Node* image = comparison.image_of(node)) is_image[*image] = true;
   }
-  for (const Node& node : graph.nodes()) {
-    if (!is_image[node] && mode_argument(node)) mine.push_back(&node);
-  }
-  for (std::size_t i = 0; i < mine.size() && mine.size() == theirs.size(); ++i) {
-    const std::size_t argument = *mode_argument(*mine[i]);
-    if (mine[i]->target() != theirs[i]->target() || mine[i]->arg(argument) == theirs[i]->arg(argument)) continue;
-    flags.push_back({mine[i]->id(), argument, mine[i]->target()});
-  }
-}
-
-bool ModeSwitch::has(const std::vector<Flag>& flags, std::uint32_t node) {
-  return std::any_of(flags.begin(), flags.end(), [&](const Flag& flag) { return flag.node == node; });
-}
-
-// Flags that are as in training where they are not, or the other way round, and stay so.
-void ModeSwitch::find_frozen(const Graph& graph) {
   for (const Node& node : graph.nodes()) {
     const std::optional<std::size_t> argument = mode_argument(node);
-    if (argument && !has(flags_, node.id()) && !has(own_flags_, node.id()) &&
-        node.arg(*argument).as_bool() == training_)
+    if (!argument) continue;
+    if (!is_image[node] && difference_.empty())
+      difference_ = "may do something else with " + node.target().str() + ", whose result it does not use";
+    const bool follows = std::ranges::any_of(flags_, [&](const Flag& flag) { return flag.node == node.id(); });
+    if (!follows && node.arg(*argument).as_bool() == training_)
       frozen_.push_back({node.id(), *argument, node.target()});
   }
 }
@@ -236,9 +252,9 @@ std::string ModeSwitch::here() const {
 
 std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root, Modules& modules) const {
   const std::string here = this->here();
-  if (!frozen_path_.empty())
-    return std::string("it was traced in ") + mode_name(training_) + ", in which its train() leaves " + frozen_path_ +
-           " in another";
+  if (!other_path_.empty())
+    return std::string("it was traced in ") + mode_name(training_) + ", in which " + other_path_ +
+           " has the other mode";
   if (!difference_.empty()) return here + "the program " + difference_;
   const auto in_module = [&](const std::string& path) {
     return std::any_of(modules.begin(), modules.end(),
@@ -259,18 +275,13 @@ std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root
       return here + "a module that it calls stays in its own mode (" + flag.target.str() + ")";
   }
   DropoutModules dropouts(root);
-  std::vector<Flag> flags = flags_;
-  std::copy_if(own_flags_.begin(), own_flags_.end(), std::back_inserter(flags),
-               [&](const Flag& flag) { return !has(flags_, flag.node); });
-  for (const Flag& flag : flags) {
+  for (const Flag& flag : flags_) {
     Node* node = still_there(flag.node, flag.target);
     if (!node) continue;
     const DropoutRow* row = row_for(flag.target, session.value_of(*node));
     if (!row || flag.argument != 2 || node->args().size() != 3 || !(node->arg(1).is_float() || node->arg(1).is_int()))
       return here + "%" + node->name() + " (" + flag.target.str() + ") gets another flag";
-    const bool in_own = node->arg(2).as_bool() != has(own_flags_, flag.node);
-    const bool in_other = node->arg(2).as_bool() != has(flags_, flag.node);
-    if (in_own != training_ || in_other == training_)
+    if (node->arg(2).as_bool() != training_)
       return here + "%" + node->name() + " (" + flag.target.str() + ") does not get the flag of that mode";
     const double p = node->arg(1).is_int() ? static_cast<double>(node->arg(1).as_int()) : node->arg(1).as_float();
     const auto [path, module] = dropouts.like(set_mode(row->make(p, row->inplace), node->arg(2).as_bool()));
@@ -283,6 +294,51 @@ std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root
       modules.emplace_back(path, module);
   }
   return {};
+}
+
+// ── Other sizes ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+// A program that does the same in both modes at the sizes of the examples need not do so at others (`if (is_training()
+// && x.size(1) > 64) …`). Both modes are run once more, at the same other sizes; each must do what it does at those of
+// the examples, with the same numbers as the other.
+std::string ModeSwitch::difference_at_sizes(const ProbedProgram& program, const SizeGroups& groups,
+                                            const std::function<bool(const Probe&)>& agrees) const {
+  if (!other_ || !other_->log().asks_rank()) return {};
+  const auto run = [this](Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins) {
+    other_->run_in(session, graph, stand_ins);
+  };
+  const ProbedProgram other{.log = other_->log(),
+                            .session = other_->session(),
+                            .run = run,
+                            .attributes = program.attributes,
+                            .is_free_attribute = program.is_free_attribute,
+                            .leave = program.leave,
+                            .keeps_constants = program.keeps_constants,
+                            .is_compared = program.is_compared,
+                            .most_recordings = program.most_recordings,
+                            .raised = program.raised,
+                            .updates = probed_updates(other_->log(), other_->session(), other_->updates())};
+  // Of calls that both modes make and the graph still has.
+  using Id = std::optional<std::uint32_t>;
+  const auto kept = [&](Id id) { return id && !program.log[program.log.index_of(*id)].node->is_erased() ? id : Id(); };
+  const auto id_of_theirs = [&](std::uint32_t call) { return kept(ids_[call]); };
+  const std::set<Id> shared(ids_.begin(), ids_.end());
+  const auto id_of_own = [&](std::uint32_t call) {
+    const Id id = program.log[call].node->id();
+    return shared.contains(id) ? kept(id) : Id();
+  };
+  const std::vector<at::Tensor> stand_ins = groups.stand_ins(groups.with_derived(groups.choose(groups.free(), 0)));
+  Probe own(program), theirs(other);
+  if (!own.run(stand_ins) || !agrees(own)) return {};  // there is nothing to compare
+  std::string difference;
+  if (theirs.run(stand_ins)) {
+    if (Others(own, id_of_own) == Others(theirs, id_of_theirs)) return {};
+    difference = "a number that the program computes of it is another one";
+  } else {
+    difference = other.log.describe(theirs.failed_at()) + ": " + theirs.why();
+    if (const std::string where = theirs.where(); !where.empty()) difference += " (" + where + ")";
+  }
+  return here() + "the program does something else at other sizes: " + difference;
 }
 
 }  // namespace fx::internal

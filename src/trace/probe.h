@@ -87,7 +87,6 @@ class Probe final : private TraceFollower, private NodeMaker {
   std::size_t num_calls() const { return nodes_.size(); }
   /// Whether the program has kept traced tensors.
   bool has_left() const { return has_left_; }
-  bool has_other_types() const { return types_may_differ_; }
   const std::vector<Change>& changes() const { return changes_; }
   const std::vector<ChangedConstant>& changed_constants() const { return changed_constants_; }
   /// What call `i` returned, without data; undefined when it is not one tensor.

@@ -2,7 +2,6 @@
 
 #include <c10/util/Type.h>
 #include <dlfcn.h>
-#include <link.h>
 #include <unwind.h>
 #if FXGRAPH_BACKTRACE
 #include <backtrace.h>
@@ -56,38 +55,16 @@ std::string exported_name(const void* address) {
   return dladdr(address, &info) && info.dli_sname ? c10::demangle(info.dli_sname) : "";
 }
 
-/// Where the code of LibTorch and of the language's libraries lies: nothing in it is a place in the program, and to
-/// name it takes a millisecond.
-class LibraryCode {
- public:
-  LibraryCode() {
-    dl_iterate_phdr(
-        [](dl_phdr_info* object, std::size_t, void* data) {
-          const std::string_view path = object->dlpi_name;
-          const std::string_view name = path.substr(path.rfind('/') + 1);
-          static constexpr std::string_view kLibraries[] = {"libtorch",   "libc10", "libc.so",   "libc-2.",
-                                                            "libpthread", "libm.",  "libstdc++", "libgomp"};
-          if (std::ranges::none_of(kLibraries, [&](std::string_view known) { return name.starts_with(known); }))
-            return 0;
-          for (int i = 0; i < object->dlpi_phnum; ++i) {
-            const auto& segment = object->dlpi_phdr[i];
-            if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X)) continue;
-            const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
-            static_cast<LibraryCode*>(data)->ranges_.emplace_back(begin, begin + segment.p_memsz);
-          }
-          return 0;
-        },
-        this);
-  }
-  bool contains(const void* address) const {
-    const auto at = reinterpret_cast<std::uintptr_t>(address);
-    return std::any_of(ranges_.begin(), ranges_.end(),
-                       [&](const auto& range) { return at > range.first && at <= range.second; });
-  }
-
- private:
-  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> ranges_;
-};
+// Whether the code is of LibTorch or of the language's libraries: nothing in it is a place in the program, and to name
+// it takes a millisecond.
+bool is_in_library(const void* address) {
+  static constexpr std::string_view kLibraries[] = {"libtorch",   "libc10", "libc.so",   "libc-2.",
+                                                    "libpthread", "libm.",  "libstdc++", "libgomp"};
+  Dl_info info;
+  if (!dladdr(address, &info) || !info.dli_fname) return false;
+  const std::string_view path = info.dli_fname, name = path.substr(path.rfind('/') + 1);
+  return std::ranges::any_of(kLibraries, [&](std::string_view known) { return name.starts_with(known); });
+}
 
 thread_local const void* program_entry = nullptr;
 
@@ -151,10 +128,9 @@ CallPlace calling_place() {
 }
 
 std::string words_for(const CallPlace& place) {
-  const LibraryCode libraries;
   for (int i = 1; i < place.count; ++i) {
     const void* frame = place.frames[static_cast<std::size_t>(i)];
-    if (libraries.contains(frame)) continue;
+    if (is_in_library(frame)) continue;
     std::vector<Level> levels = levels_at(frame);
     if (levels.empty()) levels.push_back({exported_name(frame), "", 0});
     for (const Level& level : levels) {

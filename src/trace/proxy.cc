@@ -126,8 +126,9 @@ const at::Tensor& ProxyImpl::rank_for(const char* call) const {
   return value;
 }
 
+// A scripted function notes the strides of what it is given, and does nothing else for them.
 const at::Tensor& ProxyImpl::layout_for(const char* call) const {
-  session_->asked_layout();
+  if (!caller_notes_type()) session_->asked_layout();
   return shape_for(call);
 }
 
@@ -141,7 +142,7 @@ bool ProxyImpl::is_strides_like_custom(at::MemoryFormat format) const {
 
 // contiguous() asks before it does anything, and not to be is right for whoever asks to save work.
 bool ProxyImpl::is_contiguous_for_all(at::MemoryFormat format) const {
-  if (!is_constant_ && session_->asks_contiguity(node_)) return session_->pretends_contiguous();
+  if (!is_constant_ && session_->asks_contiguity(node_)) return false;
   return value_.defined() && value_.is_contiguous(format);
 }
 

@@ -70,8 +70,8 @@ class ProxyImpl final : public c10::TensorImpl {
   c10::SymIntArrayRef sym_strides_custom() const override { return layout_for("strides()").sym_strides(); }
   std::int64_t numel_custom() const override { return shape_for("numel()").numel(); }
   c10::SymInt sym_numel_custom() const override { return shape_for("numel()").sym_numel(); }
-  std::int64_t storage_offset_custom() const override { return shape_for("storage_offset()").storage_offset(); }
-  c10::SymInt sym_storage_offset_custom() const override { return shape_for("storage_offset()").sym_storage_offset(); }
+  std::int64_t storage_offset_custom() const override { return layout_for("storage_offset()").storage_offset(); }
+  c10::SymInt sym_storage_offset_custom() const override { return layout_for("storage_offset()").sym_storage_offset(); }
   std::int64_t size_custom(std::int64_t dim) const override {
     return (dim < 0 ? rank_for("size()") : shape_for("size()")).size(dim);
   }

@@ -79,7 +79,6 @@ std::string find_unlike_leaf(const std::vector<RaisedCall>& calls, const ProbedP
   for (const RaisedCall& call : calls) {
     int times = 0;
     for (auto sample = samples.rbegin(); sample != samples.rend() && times < kTimes; ++sample) {
-      if ((*sample)->has_other_types()) continue;
       const LeafInProbe leaf(call, program, **sample);
       if (!leaf.has_changed() && (!call.asks_for_sizes || times > 0)) continue;
       ++times;

@@ -22,11 +22,13 @@ bool Session::Call::gives_an_argument() const {
   const c10::AliasInfo* alias = op_.schema().returns()[0].alias_info();  // dropout and type_as do not say so
   if ((alias && alias->isWrite()) || !op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
     return false;  // views of all of it, of which LibTorch makes another tensor
+  bool is_one = false;
   for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
+    if (record_.arguments[i].name == "memory_format") session_.asked_layout();  // another layout may be a copy
     if (!arguments_[i].isTensor() || !arguments_[i].toTensor().defined()) continue;
-    if (session_.meta_value(arguments_[i].toTensor()).is_same(values_[0].toTensor())) return true;
+    is_one = is_one || session_.meta_value(arguments_[i].toTensor()).is_same(values_[0].toTensor());
   }
-  return false;
+  return is_one;
 }
 
 // Where gradients are off, an operator is given what takes no part in them. It writes the same memory, so that what it

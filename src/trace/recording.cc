@@ -40,8 +40,7 @@ void Session::settle_contiguity(const c10::OperatorHandle& op, const Stack& stac
   const Node* const asked = std::exchange(contiguity_asked_of_, nullptr);
   const bool is_contiguous = op.operator_name().name == kContiguous;
   const ProxyImpl* self = is_contiguous ? proxy_impl(stack[stack.size() - 2].toTensor()) : nullptr;
-  if (!self || self->node() != asked) takes_layout_ = true;
-  asks_before_contiguous_ = asks_before_contiguous_ || contiguity_questions_ > 1;  // one is contiguous()'s own
+  if (!self || self->node() != asked || contiguity_questions_ > 1) takes_layout_ = true;  // one is contiguous()'s own
 }
 
 bool Session::asks_contiguity(const Node* node) {
@@ -238,6 +237,7 @@ std::optional<bool> Session::Call::equality() const {
 void Session::Call::answer_without_node() {
   if (const std::optional<bool> equal = equality()) return finish({*equal});
   if (compute()) {
+    if (record_.target.view().find("stride") != std::string_view::npos) session_.asked_layout();
     // The type of a result depends on whether there are dimensions, and so may other answers.
     static const Symbol kSize("aten::size.int"), kCount("aten::numel");
     const bool is_of_one_size = record_.target == kCount || (record_.target == kSize && arguments_[1].toInt() >= 0);

@@ -6,7 +6,6 @@
 #include <set>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/text/print.h>
 #include <fxgraph/trace/dispatch.h>
 #include <fxgraph/trace/same_program.h>
 #include <fxgraph/trace/trace_error.h>
@@ -69,15 +68,6 @@ void end_first_call(const SecondCallPlan& plan, const std::vector<BufferUpdate>&
   const Node* found = become_values(*plan.session);
   unknown = unknown ? unknown : found;
   if (unknown && plan.is_module) refuse_unknown(*unknown);
-}
-
-std::string text_without_contiguous(const Graph& graph) {
-  Graph copy = graph.clone();
-  for (Node* node : copy.find_nodes(Op::call_function, Symbol("aten::contiguous"))) {
-    node->replace_all_uses_with(node->args()[0].node());
-    copy.erase_node(*node);
-  }
-  return print_graph(copy);
 }
 
 // The calls behind a first one, each of which finds what those before have left.
@@ -231,10 +221,8 @@ LaterCalls end_of_only_call(const SecondCallPlan& plan) {
 namespace {
 
 // One call after all others; what it keeps is ordinary afterwards. Nothing where it fails.
-std::unique_ptr<SeparateCall> call_once_more(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates,
-                                             const std::function<void(Session&)>& prepare) {
+std::unique_ptr<SeparateCall> call_once_more(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates) {
   auto call = std::make_unique<SeparateCall>(plan);
-  prepare(*call->session);
   bool came_through = false;
   try {
     call->run();
@@ -250,20 +238,10 @@ std::unique_ptr<SeparateCall> call_once_more(const SecondCallPlan& plan, const s
 
 }  // namespace
 
-bool is_same_if_contiguous(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates) {
-  if (!plan.session->asks_before_contiguous()) return true;
-  const auto call = call_once_more(plan, updates, [](Session& session) { session.pretend_contiguous(); });
-  const bool is_same = call && text_without_contiguous(call->graph) == text_without_contiguous(plan.graph);
-  if (!updates.empty()) run_again(plan, updates);  // what it kept is found by nodes that this call need not have
-  return is_same;
-}
-
-void run_again(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates) {
-  call_once_more(plan, updates, [](Session&) {});
-}
+void run_again(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates) { call_once_more(plan, updates); }
 
 void check_last_call(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates) {
-  const auto call = call_once_more(plan, updates, [](Session&) {});
+  const auto call = call_once_more(plan, updates);
   std::optional<std::string> difference = "it throws";
   if (call) {
     if (is_alike(plan.graph, *plan.session, call->graph, *call->session)) return;

@@ -74,9 +74,6 @@ LaterCalls compare_second_call(const SecondCallPlan& plan);
 /// The same for a program that is called once only.
 LaterCalls end_of_only_call(const SecondCallPlan& plan);
 
-/// Whether a program that asks if values are contiguous before it makes them so does nothing else of the answer. To be
-/// called when everything is put back; so it is again afterwards. Complexity: a call of the program, where it asks.
-bool is_same_if_contiguous(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates);
 /// Calls the program once more on the examples, so that it keeps what it keeps after such a call.
 void run_again(const SecondCallPlan& plan, const std::vector<BufferUpdate>& updates);
 /// Throws Error(trace) when a call of the program, after all others, is another one than the first.

@@ -142,11 +142,6 @@ class Session : public std::enable_shared_from_this<Session> {
   bool asks_contiguity(const Node* node);
   /// Whether the program has asked that for anything else than contiguous().
   bool takes_layout() const { return takes_layout_ || contiguity_asked_of_; }
-  /// The program asks whether a value is contiguous and makes it so (`if (!x.is_contiguous()) x = x.contiguous()`):
-  /// it is told no. What it would have done of a yes shows where the answer is pretended to be that.
-  bool asks_before_contiguous() const { return asks_before_contiguous_; }
-  void pretend_contiguous() { pretends_contiguous_ = true; }
-  bool pretends_contiguous() const { return pretends_contiguous_; }
   /// The program asks for strides, or whether a value lies in some way.
   void asked_layout() { asks_layout_ = true; }
   bool asks_layout() const { return asks_layout_; }
@@ -246,7 +241,6 @@ class Session : public std::enable_shared_from_this<Session> {
   bool has_unknown_shapes_ = false;
   bool records_contiguous_ = false;
   bool takes_layout_ = false, asks_layout_ = false;
-  bool asks_before_contiguous_ = false, pretends_contiguous_ = false;
   int contiguity_questions_ = 0;               // in a row, of one value
   const Node* contiguity_asked_of_ = nullptr;  // by the last question, when no operator has followed yet
   ProgramModes modes_;

@@ -18,11 +18,10 @@ void SizeSearch::fix_where(const std::function<bool(const Probe&)>& depends, std
   std::string where;
   for (std::size_t i = 0; i < tried.size() && !any; ++i) {
     for (const std::uint32_t group : active) {
-      if (groups_.groups[group].one_or) continue;
       GroupSizes alone = groups_.examples();
       alone[group] = tried[i][group];
       bool came_through = false;
-      const std::unique_ptr<Probe> sample = attempt(groups_.with_broadcast(std::move(alone)), last, &came_through);
+      const std::unique_ptr<Probe> sample = attempt(groups_.with_derived(std::move(alone)), last, &came_through);
       if (came_through && !depends(*sample)) continue;
       where = sample->where();
       fix(group, why, where);

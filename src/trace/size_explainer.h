@@ -5,7 +5,7 @@
 // earliest tensor, and so is what has been explained before.
 //
 // Candidates are made of one size, of two or of three (Bases), and each is brought to the number by a form of one
-// (size_forms.h); the table in size_explainer.cc has them from the plainest on. Real numbers: size_forms_real.h.
+// (size_forms.h); the table in size_explainer.cc has them from the plainest on.
 //
 // Cost: sizes squared for each number that is not a size itself, sizes cubed for those without explanation.
 #pragma once
@@ -18,7 +18,6 @@
 
 #include <fxgraph/symbolic/size_expr.h>
 #include <fxgraph/trace/size_forms.h>
-#include <fxgraph/trace/size_forms_real.h>
 
 namespace fx::internal {
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include <fxgraph/support/error.h>
-#include <fxgraph/trace/disguise.h>
+#include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {
 namespace {
@@ -94,14 +94,8 @@ std::vector<std::uint32_t> SizeGroups::free() const {
   return result;
 }
 
-std::vector<std::uint32_t> SizeGroups::independent() const {
-  std::vector<std::uint32_t> result = free();
-  std::erase_if(result, [&](std::uint32_t group) { return groups[group].one_or.has_value(); });
-  return result;
-}
-
 // What follows from a follower is right one pass later.
-GroupSizes SizeGroups::with_followers(GroupSizes sizes) const {
+GroupSizes SizeGroups::with_derived(GroupSizes sizes) const {
   for (bool has_changed = true; has_changed;) {
     has_changed = false;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -110,14 +104,6 @@ GroupSizes SizeGroups::with_followers(GroupSizes sizes) const {
       has_changed = has_changed || sizes[i] != size;
       sizes[i] = size;
     }
-  }
-  return sizes;
-}
-
-GroupSizes SizeGroups::with_broadcast(GroupSizes sizes) const {
-  sizes = with_followers(std::move(sizes));
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (groups[i].one_or) sizes[i] = sizes[*groups[i].one_or];
   }
   return sizes;
 }
@@ -191,7 +177,6 @@ GroupSizes SizeGroups::choose(const std::vector<std::uint32_t>& some, int round)
   std::vector<std::int64_t> taken;
   for (std::size_t nth = 0; nth < some.size(); ++nth) {
     const SizeGroup& group = groups[some[nth]];
-    if (group.one_or) continue;
     const auto fits = [&](std::int64_t size) { return size > group.below && size < group.above && size > 0; };
     std::int64_t size = candidate(group, round, nth);
     while (size >= group.above && size > group.size)
@@ -205,14 +190,11 @@ GroupSizes SizeGroups::choose(const std::vector<std::uint32_t>& some, int round)
     sizes[some[nth]] = fits(size) ? size : wanted;
     taken.push_back(sizes[some[nth]]);
   }
-  for (const std::uint32_t i : some) {
-    if (groups[i].one_or) sizes[i] = round % 2 == 1 ? 1 : sizes[*groups[i].one_or];
-  }
-  return with_followers(std::move(sizes));
+  return with_derived(std::move(sizes));
 }
 
 std::vector<at::Tensor> SizeGroups::stand_ins(const GroupSizes& some) const {
-  const GroupSizes sizes = with_followers(some);
+  const GroupSizes sizes = with_derived(some);
   std::vector<std::vector<std::int64_t>> wanted;
   for (const BoundTensor& input : inputs_) wanted.push_back(input.example.sizes().vec());
   for (const SizeDimension& dimension : dimensions) {
@@ -230,7 +212,7 @@ std::optional<GroupSizes> SizeGroups::sizes_of(const std::vector<at::Tensor>& in
   const bool agree = std::all_of(dimensions.begin(), dimensions.end(), [&](const SizeDimension& dimension) {
     return sizes[dimension.group] == inputs[dimension.input].size(dimension.dim);
   });
-  return agree && with_followers(sizes) == sizes ? std::optional(std::move(sizes)) : std::nullopt;
+  return agree && with_derived(sizes) == sizes ? std::optional(std::move(sizes)) : std::nullopt;
 }
 
 void SizeGroups::tie(std::uint32_t a, std::uint32_t b) {
@@ -241,9 +223,6 @@ void SizeGroups::tie(std::uint32_t a, std::uint32_t b) {
   }
   std::sort(groups[a].dimensions.begin(), groups[a].dimensions.end());
   groups[b].dimensions.clear();
-  for (SizeGroup& group : groups) {
-    if (group.one_or == b) group.one_or = a;
-  }
 }
 
 std::uint32_t SizeGroups::group_of(const std::string& dimension) const {
@@ -300,7 +279,7 @@ bool SizeGroups::allow(const GroupSizes& sizes) const {
     if (group.fixed && sizes[dimension.group] != group.size) return false;
     if (sizes[dimension.group] % group.step != 0) return false;
   }
-  return with_followers(sizes) == sizes;
+  return with_derived(sizes) == sizes;
 }
 
 bool SizeGroups::are_within_bounds(const GroupSizes& sizes) const {

@@ -36,8 +36,6 @@ struct SizeGroup {
   bool below_said = true, above_said = true;
   /// The sizes that are known to do.
   std::int64_t lowest, highest;
-  /// A group of size one that broadcasts: it may be that of the other group, or one.
-  std::optional<std::uint32_t> one_or;
   /// What it is of others, by the names of their dimensions, for a group that does not vary without them.
   std::optional<SizeExpr> follows;
   std::string why, where;  ///< why it is fixed, tied or has steps
@@ -87,8 +85,6 @@ class SizeGroups {
 
   /// Those that vary and follow from no other.
   std::vector<std::uint32_t> free() const;
-  /// Those of them that broadcast to no other: each may have any size of its own.
-  std::vector<std::uint32_t> independent() const;
   /// The sizes of the examples.
   GroupSizes examples() const;
   /// The same, but this one for the groups of `some`.
@@ -96,9 +92,7 @@ class SizeGroups {
   /// Other sizes for the groups of `some`, different from each other; another choice for each `round`.
   GroupSizes choose(const std::vector<std::uint32_t>& some, int round) const;
   /// These sizes, where groups that follow from others are what they are of these.
-  GroupSizes with_followers(GroupSizes sizes) const;
-  /// The same, where groups that broadcast have the size of those that they broadcast to, too.
-  GroupSizes with_broadcast(GroupSizes sizes) const;
+  GroupSizes with_derived(GroupSizes sizes) const;
   /// Empty tensors of these sizes, laid out as the examples.
   std::vector<at::Tensor> stand_ins(const GroupSizes& sizes) const;
   /// The sizes of these inputs; nothing where dimensions that are always equal are not.

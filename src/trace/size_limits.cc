@@ -116,11 +116,10 @@ bool SizeSearch::check_far(const std::function<bool(const Probe&)>& agrees) {
     const GroupSizes sizes = groups_.choose(active, 2);
     agrees_ = &agrees;
     std::unique_ptr<Probe> sample = attempt(sizes, Probe::kToTheEnd, &is_fine);
-    const bool is_first = std::ranges::find(taken_, Kind::far, &Taken::kind) == taken_.end();
-    has_others = !is_fine && sample->came_through() && may_be_far_ && is_first;
+    has_others = !is_fine && sample->came_through() && may_be_far_ && !has_far();
     if (has_others) {
       samples_.push_back(std::move(sample));
-      taken_.push_back({.sizes = sizes, .kind = Kind::far});
+      taken_.push_back({.sizes = sizes, .is_far = true});
       break;
     }
     if (!is_fine) settle(active, sizes, *sample);

@@ -35,7 +35,7 @@ GroupSizes SizeSearch::in_order(const Some& some, Order order) const {
     const std::int64_t size = base + above * step;
     if (size % group.step == 0 && size > group.below && size < group.above) sizes[ranked[i]] = size;
   }
-  return groups_.with_broadcast(std::move(sizes));
+  return groups_.with_derived(std::move(sizes));
 }
 
 bool SizeSearch::check_order(const Some& some, Order order, const std::function<bool(const Probe&)>& agrees,
@@ -50,9 +50,7 @@ bool SizeSearch::check_order(const Some& some, Order order, const std::function<
     if (is_said(*sample) || some.size() > 2) return false;
     const std::string how = order == Order::equal ? " when two sizes are the same" : " when sizes are in another order";
     for (const std::uint32_t group : some) fix(group, reason(*sample) + how, sample->where());
-    for (std::size_t i = samples_.size(); i-- > 0;) {
-      if (!groups_.allow(taken_[i].sizes)) forget(i);
-    }
+    forget_others();
     return true;
   }
   if (agrees(*sample)) return false;
@@ -63,7 +61,7 @@ bool SizeSearch::check_order(const Some& some, Order order, const std::function<
 
 bool SizeSearch::check_orders(const std::function<bool(const Probe&)>& agrees) {
   constexpr std::size_t kMostPairs = 15;
-  const Some some = groups_.independent();
+  const Some some = groups_.free();
   if (some.size() < 2) return false;
   for (const Order order : {Order::reversed, Order::equal}) {
     bool is_refused = false;

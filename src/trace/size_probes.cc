@@ -30,7 +30,7 @@ bool SizeSearch::add_probe(const GroupSizes& sizes) {
 
 // Of the dimensions that have other sizes than any that was seen.
 void SizeSearch::leave_out(const GroupSizes& sizes, const std::string& why, const CallPlace& place) {
-  for (const std::uint32_t index : groups_.independent()) {
+  for (const std::uint32_t index : groups_.free()) {
     SizeGroup& group = groups_.groups[index];
     const std::string at = "at size " + std::to_string(sizes[index]) + ": " + why;
     if (sizes[index] < group.lowest && sizes[index] > group.below) {
@@ -43,7 +43,7 @@ void SizeSearch::leave_out(const GroupSizes& sizes, const std::string& why, cons
 
 void SizeSearch::check_ones(const std::function<bool(const Probe&)>& agrees, std::optional<GroupSizes>* others) {
   Some some;
-  for (const std::uint32_t index : groups_.independent()) {
+  for (const std::uint32_t index : groups_.free()) {
     const SizeGroup& group = groups_.groups[index];
     if (group.below < 1 && group.step == 1 && group.size > 1) some.push_back(index);
   }
@@ -51,12 +51,12 @@ void SizeSearch::check_ones(const std::function<bool(const Probe&)>& agrees, std
   agrees_ = &agrees;
   const auto try_ones = [&](const Some& which) -> std::unique_ptr<Probe> {
     bool is_fine = false;
-    auto sample = attempt(groups_.with_broadcast(groups_.examples_with(which, 1)), Probe::kToTheEnd, &is_fine);
+    auto sample = attempt(groups_.with_derived(groups_.examples_with(which, 1)), Probe::kToTheEnd, &is_fine);
     return is_fine ? nullptr : std::move(sample);
   };
   if (const std::unique_ptr<Probe> all = try_ones(some)) {
     if (others && all->came_through()) {
-      *others = groups_.with_broadcast(groups_.examples_with(some, 1));
+      *others = groups_.with_derived(groups_.examples_with(some, 1));
     } else {
       exclude_ones(some, *all, try_ones);
     }
@@ -81,12 +81,12 @@ void SizeSearch::exclude_ones(const Some& some, const Probe& all,
 }
 
 void SizeSearch::check_beyond() {
-  for (const std::uint32_t index : groups_.independent()) {
+  for (const std::uint32_t index : groups_.free()) {
     SizeGroup& group = groups_.groups[index];
     const std::int64_t twice = 2 * group.size, half = group.size / 2;
     const auto comes_through = [&](std::int64_t size) {
       bool is_fine = false;
-      attempt(groups_.with_broadcast(groups_.examples_with({index}, size)), Probe::kToTheEnd, &is_fine);
+      attempt(groups_.with_derived(groups_.examples_with({index}, size)), Probe::kToTheEnd, &is_fine);
       return is_fine;
     };
     if (group.above_said && group.above <= twice && (!may_go_on() || comes_through(twice)))
@@ -98,47 +98,40 @@ void SizeSearch::check_beyond() {
 }
 
 void SizeSearch::check_corners(const std::function<bool(const Probe&)>& agrees, bool was_guessed) {
-  const auto size_at = [this](std::uint32_t index, bool is_largest) {
-    return is_largest ? groups_.groups[index].highest : groups_.groups[index].lowest;
-  };
   agrees_ = &agrees;
   // A rule that was guessed may have a bound of a size that is fixed.
   bool has_fixed = was_guessed && std::ranges::any_of(groups_.groups, &SizeGroup::fixed);
-  for (const std::uint32_t index : groups_.independent()) {
+  const auto check = [&](std::uint32_t index, const GroupSizes& sizes, const std::string& beside) {
+    bool is_fine = false;
+    const std::unique_ptr<Probe> sample = attempt(groups_.with_derived(sizes), Probe::kToTheEnd, &is_fine);
+    if (is_fine || is_said(*sample)) return;
+    fix(index, reason(*sample) + beside, sample->where());
+    has_fixed = true;
+  };
+  const auto size_at = [this](std::uint32_t index, bool is_largest) {
+    return is_largest ? groups_.groups[index].highest : groups_.groups[index].lowest;
+  };
+  for (const std::uint32_t index : groups_.free()) {
     std::set<GroupSizes> tried = {groups_.examples()};
     for (const auto& [is_largest, others_are_largest] :
          {std::pair{false, true}, {false, false}, {true, false}, {true, true}}) {
       const SizeGroup& group = groups_.groups[index];
       if (group.fixed || (is_largest ? group.above_said : group.below_said) || !may_look_into_corners()) continue;
       GroupSizes sizes = groups_.examples();
-      for (const std::uint32_t other : groups_.independent()) sizes[other] = size_at(other, others_are_largest);
+      for (const std::uint32_t other : groups_.free()) sizes[other] = size_at(other, others_are_largest);
       sizes[index] = size_at(index, is_largest);
-      sizes = groups_.with_broadcast(std::move(sizes));
-      if (!tried.insert(sizes).second) continue;
-      bool is_fine = false;
-      const std::unique_ptr<Probe> sample = attempt(sizes, Probe::kToTheEnd, &is_fine);
-      if (is_fine || is_said(*sample)) continue;
-      fix(index, reason(*sample) + " beside other sizes", sample->where());
-      has_fixed = true;
+      if (tried.insert(sizes).second) check(index, sizes, " beside other sizes");
     }
   }
-  if (has_fixed) check_alone();
-  agrees_ = nullptr;
-}
-
-// Where sizes are compared with one that is fixed now: what was tried beside others of its is tried beside this.
-void SizeSearch::check_alone() {
-  for (const std::uint32_t index : groups_.independent()) {
+  // Where sizes are compared with one that is fixed now: what was tried beside others of its is tried beside this.
+  for (const std::uint32_t index : groups_.free()) {
     const SizeGroup& group = groups_.groups[index];
     for (const std::int64_t size : {group.may_be(1) ? 1 : group.lowest, group.highest}) {
-      if (group.fixed || size == group.size) continue;
-      bool is_fine = false;
-      const std::unique_ptr<Probe> sample =
-          attempt(groups_.with_broadcast(groups_.examples_with({index}, size)), Probe::kToTheEnd, &is_fine);
-      if (!is_fine && !is_said(*sample))
-        fix(index, reason(*sample) + " at size " + std::to_string(size), sample->where());
+      if (has_fixed && !group.fixed && size != group.size)
+        check(index, groups_.examples_with({index}, size), " at size " + std::to_string(size));
     }
   }
+  agrees_ = nullptr;
 }
 
 std::vector<std::vector<std::int64_t>> SizeSearch::largest_tried() const {

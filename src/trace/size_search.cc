@@ -67,45 +67,16 @@ std::optional<GroupSizes> SizeSearch::where_it_slices_more() const {
   return any ? std::optional(std::move(sizes)) : std::nullopt;
 }
 
-// Null when the program then does something else than before: what it takes from types or layouts is found elsewhere
-// (trace/type_dependence.h).
-std::unique_ptr<Probe> SizeSearch::attempt_disguised(const GroupSizes& sizes) {
-  if (!may_disguise_ || disguise_.is_empty() || is_disguised() || samples_.size() + 1 != enough_samples())
-    return nullptr;
-  auto sample = std::make_unique<Probe>(program_);
-  may_disguise_ = sample->run(Disguise::of(groups_.stand_ins(sizes), disguise_.types(), Laid::otherwise),
-                              Probe::kToTheEnd, disguise_.types()) &&
-                  changes_as_before(*sample);
-  spent_ += sample->num_calls() + 1;
-  if (!may_disguise_) return nullptr;
-  note_probed(sizes);
-  return sample;
-}
-
-// Whether all that is other than in the first trace was so in an earlier sample: then sizes have changed it. What lies
-// inside of leaf modules is their own business.
-bool SizeSearch::changes_as_before(const Probe& sample) const {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> numbers;
-  std::set<std::uint32_t> constants;
-  for (const auto& before : samples_) {
-    for (const Probe::Change& change : before->changes()) numbers.emplace(change.call, change.leaf);
-    for (const Probe::ChangedConstant& constant : before->changed_constants()) constants.insert(constant.call);
-  }
-  const auto is_gone = [&](std::uint32_t call) { return program_.log[call].node->is_erased(); };
-  return std::all_of(sample.changes().begin(), sample.changes().end(),
-                     [&](const Probe::Change& change) {
-                       return is_gone(change.call) || (change.value.kind() != ArgumentKind::dtype &&
-                                                       numbers.contains({change.call, change.leaf}));
-                     }) &&
-         std::all_of(sample.changed_constants().begin(), sample.changed_constants().end(),
-                     [&](const Probe::ChangedConstant& constant) {
-                       return is_gone(constant.call) || constants.contains(constant.call);
-                     });
-}
-
 void SizeSearch::forget(std::size_t sample) {
   samples_.erase(samples_.begin() + static_cast<std::ptrdiff_t>(sample));
   taken_.erase(taken_.begin() + static_cast<std::ptrdiff_t>(sample));
+}
+
+// What keeps no more to what is known of the groups.
+void SizeSearch::forget_others() {
+  for (std::size_t i = samples_.size(); i-- > 0;) {
+    if (!groups_.allow(taken_[i].sizes)) forget(i);
+  }
 }
 
 void SizeSearch::forget_all() {
@@ -113,14 +84,12 @@ void SizeSearch::forget_all() {
   taken_.clear();
 }
 
-bool SizeSearch::drop_daring() {
-  for (std::size_t i = samples_.size(); i-- > 0;) {
-    if (taken_[i].kind == Kind::plain) continue;
-    (taken_[i].kind == Kind::far ? may_be_far_ : may_disguise_) = false;
-    forget(i);
-    return true;
-  }
-  return false;
+bool SizeSearch::drop_far() {
+  const auto far = std::ranges::find(taken_, true, &Taken::is_far);
+  if (far == taken_.end()) return false;
+  may_be_far_ = false;
+  forget(static_cast<std::size_t>(far - taken_.begin()));
+  return true;
 }
 
 bool SizeSearch::works(const GroupSizes& sizes, std::uint32_t last) {
@@ -150,21 +119,12 @@ void SizeSearch::find(std::size_t count) {
     if (!may_go_on()) return fix_rest(active);
     Taken taken{.sizes = {}, .round = round()};
     taken.sizes = groups_.choose(active, choice_of(taken.round));
-    const bool may_disguise = may_disguise_;
-    std::unique_ptr<Probe> sample = attempt_disguised(taken.sizes);
-    if (sample) {
-      taken.kind = Kind::disguised;
-    } else {
-      bool came_through = false;
-      sample = attempt(taken.sizes, Probe::kToTheEnd, &came_through);
-      if (!came_through) {
-        may_disguise_ = may_disguise;  // it is not for types and layouts
-        settle(active, taken.sizes, *sample);
-        for (std::size_t i = samples_.size(); i-- > 0;) {
-          if (!groups_.allow(taken_[i].sizes)) forget(i);
-        }
-        continue;
-      }
+    bool came_through = false;
+    std::unique_ptr<Probe> sample = attempt(taken.sizes, Probe::kToTheEnd, &came_through);
+    if (!came_through) {
+      settle(active, taken.sizes, *sample);
+      forget_others();
+      continue;
     }
     for (const std::uint32_t group : active) {
       groups_.groups[group].lowest = std::min(groups_.groups[group].lowest, taken.sizes[group]);
@@ -227,7 +187,6 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Probe
   Some culprits;
   std::map<std::uint32_t, std::unique_ptr<Probe>> failures;
   for (const std::uint32_t group : active) {
-    if (groups_.groups[group].one_or) continue;
     bool came_through = false;
     std::unique_ptr<Probe> sample = attempt(groups_.examples_with({group}, sizes[group]), last, &came_through);
     if (came_through) continue;
@@ -288,11 +247,7 @@ void SizeSearch::settle_together(const Some& active, const GroupSizes& sizes, co
       if (!works(alike, last)) continue;
       tied = true;
       grown = alike;
-      if (group.size == 1 && !group.one_or) {
-        group.one_or = active[j];
-      } else {
-        groups_.tie(active[j], active[i]);
-      }
+      groups_.tie(active[j], active[i]);
     }
     // Each alone went as far before: it is this corner that does not do, and the program says so by itself.
     const bool is_corner = !samples_.empty() && failure.threw() && !tied;

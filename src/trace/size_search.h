@@ -3,10 +3,6 @@
 // All dimensions change at once first, each to another size. When the program then does something else or fails, each
 // dimension is tried alone, up to the call that was different: what fails alone is tied to a dimension of the same
 // size, varies in steps, or is fixed. Then all again, until a run comes through.
-//
-// The last of the first runs, when others have come through, gets inputs of another type and layout, too: a program
-// that takes nothing from these does what it does, and need not be run once more for them. One that does not is run
-// again without.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +13,13 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/trace/disguise.h>
 #include <fxgraph/trace/size_groups.h>
 
 namespace fx::internal {
 
 class SizeSearch {
  public:
-  SizeSearch(const ProbedProgram& program, SizeGroups& groups)
-      : program_(program), groups_(groups), disguise_(groups.stand_ins(groups.examples()), program.attributes) {}
+  SizeSearch(const ProbedProgram& program, SizeGroups& groups) : program_(program), groups_(groups) {}
 
   /// Larger, smaller, much larger: tells sizes, multiples and products apart. Without the smaller one for programs that
   /// ask for nothing, so that only operators say what they take.
@@ -41,11 +35,10 @@ class SizeSearch {
 
   /// Whether sizes may be as large as one likes: neither we nor the program compute anything of what has them.
   bool may_go_far();
-  /// Whether one of the samples ran on inputs of another type and layout, too, and did what the others do.
-  bool is_disguised() const { return std::ranges::find(taken_, Kind::disguised, &Taken::kind) != taken_.end(); }
-  /// Drops the last sample that was far, past sizes from which on some programs treat inputs in another way, or that
-  /// was disguised: there is no expression for what it did. A plain one is taken in its place. False without one.
-  bool drop_daring();
+  /// Drops the sample that was far, past sizes from which on some programs treat inputs in another way: there is no
+  /// expression for what it did. False without one.
+  bool drop_far();
+  bool has_far() const { return std::ranges::find(taken_, true, &Taken::is_far) != taken_.end(); }
   /// Whether one that was far has been dropped.
   bool is_belied_far() const { return !may_be_far_; }
 
@@ -96,34 +89,30 @@ class SizeSearch {
 
  private:
   using Some = std::vector<std::uint32_t>;
-  enum class Kind : std::uint8_t { plain, disguised, far };
   struct Taken {
     GroupSizes sizes;
     int round = -1;  // of find()
-    Kind kind = Kind::plain;
+    bool is_far = false;
   };
 
   void leave_out(const GroupSizes& sizes, const std::string& why, const CallPlace& place);
   void fix_rest(const Some& active);
   bool may_explore() const;
   bool may_look_into_corners() const;
-  void check_alone();
   bool settle_as_demanded(const GroupSizes& sizes, const Probe& failure);
-  bool keep_to(std::uint32_t index, std::int64_t tried, const SizeCondition& demand, const Probe& failure);
   bool fix_unless_near(std::uint32_t index, std::int64_t tried, const Probe& failure);
   void exclude_ones(const Some& some, const Probe& all,
                     const std::function<std::unique_ptr<Probe>(const Some&)>& try_ones);
   std::unique_ptr<Probe> attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through);
-  std::unique_ptr<Probe> attempt_disguised(const GroupSizes& sizes);
   int round() const;
   int choice_of(int round) const;
   static std::uint32_t last_of(const Probe& failure) {
     return failure.came_through() ? Probe::kToTheEnd : failure.failed_at();
   }
-  bool changes_as_before(const Probe& sample) const;
   void note_slice(const GroupSizes& sizes);
   void note_probed(const GroupSizes& sizes);
   void forget(std::size_t sample);
+  void forget_others();
   void forget_all();
   bool works(const GroupSizes& sizes, std::uint32_t last);
   void settle(const Some& active, const GroupSizes& sizes, const Probe& failure);
@@ -147,8 +136,7 @@ class SizeSearch {
   SizeGroups& groups_;
   std::vector<std::unique_ptr<Probe>> samples_;
   std::vector<Taken> taken_;  // for the samples
-  const Disguise disguise_;
-  bool may_disguise_ = true, may_be_far_ = true;
+  bool may_be_far_ = true;
   bool has_computed_ = false;
   std::uint64_t spent_ = 0;                                    // operators that all runs have taken
   const std::function<bool(const Probe&)>* agrees_ = nullptr;  // who says of a run that came through whether it did

@@ -1,16 +1,111 @@
-// The parts of a SizeSearch that tie what does not vary alone to dimensions of the same size.
+// The parts of a SizeSearch that tie what does not vary alone to dimensions of the same size, and that ask what an
+// operator demands of the sizes of its inputs: equal ones, multiples, those that a weight has. Its record says so
+// (fxgraph/ops/records/size_inference.h), and nothing has to be tried for it.
 #include <fxgraph/trace/size_search.h>
 
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 
+#include <fxgraph/contract/symbolic_shapes.h>
+#include <fxgraph/ops/python_symbols.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/symbolic/relations.h>
-#include <fxgraph/trace/size_demands.h>
 
 namespace fx::internal {
 namespace {
+
+// The size of a group, and its group.
+constexpr char kOfGroup = 'g';
+std::string group_symbol(std::uint32_t group) { return kOfGroup + std::to_string(group); }
+std::uint32_t group_of_symbol(const std::string& symbol) {
+  return static_cast<std::uint32_t>(std::stoul(symbol.substr(1)));
+}
+
+// What a call asks of the sizes of groups, where numbers that `run` has had otherwise than the first trace are
+// nobody's.
+class Demands {
+ public:
+  Demands(const ProbedProgram& program, const Probe& run, const SizeGroups& groups)
+      : log_(program.log), session_(program.session), run_(run), groups_(groups) {
+    const std::vector<BoundTensor>& inputs = groups.inputs();
+    for (std::uint32_t input = 0; input < inputs.size(); ++input) {
+      if (inputs[input].example.layout() != at::kStrided) continue;
+      TensorType type = tensor_type(tensor_info(inputs[input].example));
+      const bool is_contiguous = type.is_contiguous();
+      for (const SizeDimension& dimension : groups.dimensions) {
+        if (dimension.input == input) type.sizes[static_cast<std::size_t>(dimension.dim)] = size_of(dimension.group);
+      }
+      type.strides = is_contiguous ? std::optional(contiguous_strides(type.sizes)) : std::nullopt;
+      inputs_.emplace(log_.index_of(*inputs[input].node), std::move(type));
+    }
+    for (const Probe::Change& change : run.changes()) changed_.insert(change.call);
+  }
+
+  std::vector<SizeCondition> of(std::uint32_t last) {
+    for (std::uint32_t call = 0; call < last; ++call) values_.push_back(value_of(call));
+    InferredCall asked = infer_call(last);
+    return std::move(asked.conditions);
+  }
+
+ private:
+  // What is two and more in the first trace broadcasts with nothing else there.
+  SizeExpr size_of(std::uint32_t index) {
+    const SizeGroup& group = groups_.groups[index];
+    if (group.fixed) return group.size;
+    const std::string symbol = group_symbol(index);
+    facts_.declare(symbol, {std::min<std::int64_t>(group.size, 2), std::nullopt});
+    return SizeExpr::symbol(symbol);
+  }
+
+  AbstractValue value_of(std::uint32_t call) {
+    if (const auto input = inputs_.find(call); input != inputs_.end()) return input->second;
+    const TraceLog::Call& each = log_[call];
+    if (each.op == Op::get_attr) return as_it_is(call);
+    if (each.target == python::kGetItem) {
+      const ArgumentSpan arguments = log_.arguments(call);
+      const Node* of = arguments[0].node_or_null();
+      const AbstractValue::List* list = of ? values_[log_.index_of(*of)].list() : nullptr;
+      const bool is_one = list && arguments[1].is_int() && arguments[1].as_int() >= 0 &&
+                          static_cast<std::size_t>(arguments[1].as_int()) < list->size();
+      return is_one ? (*list)[static_cast<std::size_t>(arguments[1].as_int())] : AbstractValue();
+    }
+    InferredCall made = infer_call(call);
+    if (made.outcome != InferredCall::Outcome::known) return as_it_is(call);
+    return made.results.size() == 1 ? std::move(made.results[0]) : AbstractValue(std::move(made.results));
+  }
+
+  // Nothing where it depends on sizes.
+  AbstractValue as_it_is(std::uint32_t call) const {
+    const at::Tensor first = session_.value_of(*log_[call].node);
+    if (!first.defined() || first.layout() != at::kStrided) return {};
+    const bool is_same = call >= run_.num_calls() || first.sizes() == run_.sizes_of(call);
+    return is_same ? AbstractValue(tensor_type(tensor_info(first))) : AbstractValue();
+  }
+
+  InferredCall infer_call(std::uint32_t call) {
+    const TraceLog::Call& each = log_[call];
+    if (!each.record || !each.record->schema || changed_.contains(call)) return {};
+    std::vector<AbstractValue> arguments;
+    for (const Argument& argument : log_.arguments(call)) {
+      arguments.push_back(
+          AbstractValue::of(argument, [this](const Node& node) { return values_[log_.index_of(node)]; }));
+    }
+    return infer(*each.record->schema, arguments, facts_, fresh_);
+  }
+
+  const TraceLog& log_;
+  const Session& session_;
+  const Probe& run_;
+  const SizeGroups& groups_;
+  std::map<std::uint32_t, TensorType> inputs_;  // by their calls
+  std::set<std::uint32_t> changed_;
+  std::vector<AbstractValue> values_;
+  SizeFacts facts_;
+  FreshSymbols fresh_;
+};
 
 bool holds_at(const SizeCondition& condition, const std::map<std::string, std::int64_t>& sizes) {
   const std::optional<std::int64_t> left = condition.left.evaluate(sizes), right = condition.right.evaluate(sizes);
@@ -31,7 +126,7 @@ bool SizeSearch::settle_as_demanded(const GroupSizes& sizes, const Probe& failur
   std::map<std::string, std::int64_t> tried;
   for (std::uint32_t i = 0; i < sizes.size(); ++i) tried.emplace(group_symbol(i), sizes[i]);
   bool is_settled = false;
-  for (const SizeCondition& demand : demands_of(at, program_, failure, groups_)) {
+  for (const SizeCondition& demand : Demands(program_, failure, groups_).of(at)) {
     std::set<std::string> asked;
     const auto note = [&](const std::string& symbol) { asked.insert(symbol); };
     demand.left.for_each_symbol(note);
@@ -44,43 +139,17 @@ bool SizeSearch::settle_as_demanded(const GroupSizes& sizes, const Probe& failur
     const bool is_tie = demand.relation == SizeRelation::equal && demand.left.is_symbol() && demand.right.is_symbol();
     if (is_tie && groups_.groups[first].size == groups_.groups[last].size) {
       groups_.tie(first, last);
-    } else if (asked.size() > 1 || !failure.operator_refused() || !keep_to(first, sizes[first], demand, failure)) {
-      continue;
+    } else {
+      const bool is_one = demand.relation == SizeRelation::equal && demand.left.is_symbol() &&
+                          demand.right.is_integer() &&
+                          holds_at(demand, {{group_symbol(first), groups_.groups[first].size}});
+      if (!is_one || !failure.operator_refused() || !fix_unless_near(first, sizes[first], failure)) continue;
     }
     is_settled = true;
     SizeGroup& group = groups_.groups[std::min(first, last)];
     group.explain_by(reason(failure), failure.place());
   }
   return is_settled;
-}
-
-// Sizes from some on or up to some; else multiples; else those around the example's, or it alone.
-bool SizeSearch::keep_to(std::uint32_t index, std::int64_t tried, const SizeCondition& demand, const Probe& failure) {
-  SizeGroup& group = groups_.groups[index];
-  const std::string symbol = group_symbol(index);
-  constexpr std::int64_t kMostSize = 2048;
-  const std::int64_t size = group.size, most = 4 * size + 16;
-  if (!holds_at(demand, {{symbol, size}})) return false;
-  if (demand.relation == SizeRelation::equal && demand.left.is_symbol() && demand.right.is_integer())
-    return fix_unless_near(index, tried, failure);
-  if (size > kMostSize) return false;
-  const auto does = [&](std::int64_t each) { return each > 0 && holds_at(demand, {{symbol, each}}); };
-  std::int64_t below = size - 1, above = size + 1, all = 0;
-  while (does(below)) --below;
-  while (above <= most && does(above)) ++above;
-  for (std::int64_t each = 1; each <= most; ++each) all += does(each) ? 1 : 0;
-  const bool is_range = all == above - below - 1;
-  for (std::int64_t step = 2; step <= size && !is_range; ++step) {
-    bool is_step = size % step == 0 && step % group.step == 0;
-    for (std::int64_t each = step; each <= most && is_step; each += step) is_step = does(each);
-    if (is_step && tried % step != 0) return group.vary_in(step), true;
-  }
-  if (tried > below && (tried < above || above > most)) return false;
-  if (above - below == 2) return is_range && fix_unless_near(index, tried, failure);
-  // Further on it may do again: there nobody has looked.
-  if (below > 0) group.below = std::max(group.below, below), group.below_said = group.below_said && is_range;
-  if (above <= most) group.above = std::min(group.above, above), group.above_said = group.above_said && is_range;
-  return true;
 }
 
 // A weight has the sizes that it has. Else what is one broadcasts, and a program may slice a table for smaller ones.

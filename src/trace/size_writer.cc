@@ -67,8 +67,9 @@ void SizeWriter::write() {
       rewrite_constant(constants_[next_constant]);
     }
   };
-  std::stable_sort(constants_.begin(), constants_.end(),
-                   [&](const Constant& a, const Constant& b) { return place(a.call)->is_before(*place(b.call)); });
+  std::stable_sort(constants_.begin(), constants_.end(), [&](const SizedConstant& a, const SizedConstant& b) {
+    return place(a.call)->is_before(*place(b.call));
+  });
   for (std::size_t i = 0, end = 0; i < replacements_.size(); i = end) {
     while (end < replacements_.size() && replacements_[end].call == replacements_[i].call) ++end;
     constants_before(place(replacements_[i].call));
@@ -116,13 +117,13 @@ void SizeWriter::rewrite_call(const Replacement* first, const Replacement* last)
 }
 
 // Made anew in each run, of one number after the other.
-void SizeWriter::rewrite_constant(const Constant& constant) {
+void SizeWriter::rewrite_constant(const SizedConstant& constant) {
   static const Symbol kScalarTensor("aten::scalar_tensor"), kStack("aten::stack"), kReshape("aten::reshape");
   Node& node = *log_[constant.call].node;
   const auto at = graph_.inserting_before(node);
-  const at::Tensor flat = constant.tensor.detach().flatten().to(at::kDouble);
-  const at::Tensor whole = constant.tensor.detach().flatten();
-  const bool real = at::isFloatingType(constant.tensor.scalar_type());
+  const at::Tensor flat = constant.first.detach().flatten().to(at::kDouble);
+  const at::Tensor whole = constant.first.detach().flatten();
+  const bool real = at::isFloatingType(constant.first.scalar_type());
   std::vector<Argument> elements;
   for (std::int64_t i = 0; i < flat.numel(); ++i) {
     const auto changed = std::find_if(constant.elements.begin(), constant.elements.end(),
@@ -131,14 +132,14 @@ void SizeWriter::rewrite_constant(const Constant& constant) {
                             : real                             ? Argument(flat[i].item<double>())
                                                                : Argument(whole[i].item<std::int64_t>());
     elements.push_back(Argument(graph_.call_function(
-        kScalarTensor, {number}, {NamedArgument{"dtype", Argument(to_dtype(constant.tensor.scalar_type()))}})));
+        kScalarTensor, {number}, {NamedArgument{"dtype", Argument(to_dtype(constant.first.scalar_type()))}})));
   }
   Node* made = &elements.front().node();
-  if (constant.tensor.dim() > 0) {
+  if (constant.first.dim() > 0) {
     made = &graph_.call_function(kStack, std::vector<Argument>{Argument::list(elements)});
-    if (constant.tensor.dim() > 1) {
+    if (constant.first.dim() > 1) {
       std::vector<Argument> sizes;
-      for (const std::int64_t size : constant.tensor.sizes()) sizes.push_back(size);
+      for (const std::int64_t size : constant.first.sizes()) sizes.push_back(size);
       made = &graph_.call_function(kReshape, std::vector<Argument>{Argument(made), Argument::list(sizes)});
     }
   }
@@ -279,8 +280,6 @@ class SizeAssertions {
       for (const std::uint32_t each : group.dimensions) {
         statement.dimensions += (statement.dimensions.empty() ? "" : " = ") + name(each);
       }
-      if (group.one_or)
-        statement.dimensions += ", one or " + name(groups_.groups[*group.one_or].dimensions.front()) + ",";
       if (!group.fixed && !group.below_said) statement.dimensions += " >= " + std::to_string(group.lowest);
       if (!group.fixed && !group.above_said) statement.dimensions += " <= " + std::to_string(group.highest);
       const bool free = statement.kind == Kind::any && group.dimensions.size() == 1;

@@ -28,6 +28,13 @@ std::string symbol_of(const SizePlace& place);
 /// By symbol.
 using SizePlaces = std::map<std::string, SizePlace>;
 
+/// A tensor that is made of numbers: the get_attr `call`, what it was first, and those that are sizes.
+struct SizedConstant {
+  std::uint32_t call;
+  at::Tensor first;
+  std::vector<std::pair<std::size_t, SizeExpr>> elements;
+};
+
 class SizeWriter {
  public:
   /// `places` says what symbols stand for; `sizes` are read at the inputs already.
@@ -43,11 +50,7 @@ class SizeWriter {
   void replace(std::uint32_t call, std::uint32_t leaf, SizeExpr size) {
     replacements_.push_back({call, leaf, std::move(size)});
   }
-  /// The tensor of the get_attr `call` is made of numbers, these of `elements`.
-  void replace_constant(std::uint32_t call, const at::Tensor& constant,
-                        std::vector<std::pair<std::size_t, SizeExpr>> elements) {
-    constants_.push_back({call, constant, std::move(elements)});
-  }
+  void replace_constant(SizedConstant constant) { constants_.push_back(std::move(constant)); }
   /// Makes all replacements, in the order of the graph.
   void write();
 
@@ -56,17 +59,12 @@ class SizeWriter {
     std::uint32_t call, leaf;
     SizeExpr size;
   };
-  struct Constant {
-    std::uint32_t call;
-    at::Tensor tensor;
-    std::vector<std::pair<std::size_t, SizeExpr>> elements;
-  };
 
   Argument argument(const SizeExpr& size);
   Node& call(Symbol target, ArgumentSpan arguments);
   Node& size_node(const SizePlace& place);
   void rewrite_call(const Replacement* first, const Replacement* last);
-  void rewrite_constant(const Constant& constant);
+  void rewrite_constant(const SizedConstant& constant);
 
   Graph& graph_;
   const Session& session_;
@@ -75,7 +73,7 @@ class SizeWriter {
   SizeNodes sizes_;
   const AssertionWriter numbers_;
   std::vector<Replacement> replacements_;
-  std::vector<Constant> constants_;
+  std::vector<SizedConstant> constants_;
   std::unordered_map<std::string, Node*> calls_;  // by their texts
 };
 

@@ -37,4 +37,23 @@ bool same_data(const at::Tensor& a, const at::Tensor& b) {
   return x.nbytes() == 0 || std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
 }
 
+std::vector<std::int64_t> order_in_memory(const at::Tensor& tensor) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(tensor.dim()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int64_t a, std::int64_t b) { return tensor.stride(a) > tensor.stride(b); });
+  return order;
+}
+
+at::Tensor without_contents(const at::Tensor& example, at::IntArrayRef sizes, at::IntArrayRef strides,
+                            const at::TensorOptions& options) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
+  const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+  if (example.layout() != at::kStrided || example.is_quantized() || c10::multiply_integers(sizes) <= kMostElements)
+    return at::empty_strided(sizes, strides, options);
+  const at::Tensor shape = at::empty({0}, options);
+  shape.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+  return shape;
+}
+
 }  // namespace fx::internal

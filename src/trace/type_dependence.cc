@@ -6,52 +6,78 @@
 #include <string>
 
 #include <fxgraph/run/value.h>
-#include <fxgraph/trace/disguise.h>
 #include <fxgraph/trace/input_assertions.h>
+#include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {
 namespace {
+
+// What most operators take in its place.
+at::ScalarType of_the_kind(at::ScalarType type) {
+  switch (type) {
+    case at::kDouble: return at::kFloat;
+    case at::kComplexDouble: return at::kComplexFloat;
+    case at::kLong: return at::kInt;
+    case at::kBool: return at::kByte;
+    default: break;
+  }
+  if (at::isComplexType(type)) return at::kComplexDouble;
+  return at::isFloatingType(type) ? at::kDouble : at::kLong;
+}
+
+const OtherType* find_type(const std::vector<OtherType>& types, at::ScalarType from) {
+  const auto found = std::find_if(types.begin(), types.end(), [&](const OtherType& type) { return type.from == from; });
+  return found == types.end() ? nullptr : &*found;
+}
+
+bool may_be_laid_out_otherwise(const at::Tensor& input) {
+  return input.dim() > 0 && input.numel() > 1 && input.layout() == at::kStrided;
+}
 
 class TypeDependence {
  public:
   TypeDependence(Graph& graph, const ProbedProgram& program, const std::vector<BoundTensor>& inputs,
                  const std::vector<at::Tensor>& stand_ins)
-      : graph_(graph),
-        program_(program),
-        inputs_(inputs),
-        stand_ins_(stand_ins),
-        disguise_(stand_ins, program.attributes) {}
-
-  void run(bool has_been_seen) {
-    if (disguise_.is_empty()) return;
-    const Laid laid = disguise_.changes_layout() ? Laid::otherwise : Laid::as_given;
-    std::string of_layout;
-    if (!has_been_seen && !is_the_same(disguise_.types(), laid)) {
-      for (const OtherType& type : disguise_.types()) note_dependence(type, Probe::kToTheEnd);
-      if (disguise_.changes_layout()) of_layout = dependence({}, laid);
+      : graph_(graph), program_(program), inputs_(inputs), stand_ins_(stand_ins) {
+    for (const at::Tensor& input : stand_ins) {
+      const at::ScalarType from = input.scalar_type();
+      if (input.is_quantized() || find_type(types_, from)) continue;
+      types_.push_back({from, of_the_kind(from)});
+      for (const at::ScalarType to : {at::kFloat, at::kByte, at::kBool, at::kLong, at::kHalf}) {
+        if (to != from && to != types_.back().to) further_types_.push_back({from, to});
+      }
     }
-    for (const OtherType& type : disguise_.types()) {
+    // Parameters and buffers become other types with the inputs; where no input is of their type, too.
+    for (const auto& [name, tensor] : program.attributes) {
+      if (!tensor.defined() || !tensor.is_floating_point() || tensor.is_quantized()) continue;
+      if (!find_type(types_, tensor.scalar_type()))
+        types_.push_back({tensor.scalar_type(), of_the_kind(tensor.scalar_type())});
+    }
+  }
+
+  void run() {
+    // It is another run for each type that tells which of them it is.
+    if (!types_.empty() && !dependence(types_).empty()) {
+      for (const OtherType& type : types_) note_dependence(type, Probe::kToTheEnd);
+    }
+    for (const OtherType& type : types_) {
       if (has_root_of(type.from) && has_input_of(type.from))
         note_dependence(type, Probe::kToTheEnd, Probe::Root::as_it_is);
     }
-    for (const OtherType& type : disguise_.further_types()) {
+    for (const OtherType& type : further_types_) {
       if (changes_gradients(type)) continue;
       note_dependence(type, where_asked(type.from), Probe::Root::as_it_is);
     }
     for (const auto& [type, why] : of_types_) assert_type(type, why);
-    for (const Laid other : {Laid::contiguous, Laid::channels_last}) {
-      const bool is_open = of_layout.empty() && program_.session.asks_layout();
-      if (is_open && Disguise::may_be(stand_ins_, other)) of_layout = dependence({}, other);
-    }
-    if (!of_layout.empty()) assert_layout(of_layout);
+    if (program_.session.asks_layout()) assert_layout("the program asks how values lie in memory");
   }
 
  private:
   using Types = std::vector<OtherType>;
 
   std::string difference(const Probe& sample) const;
-  bool is_the_same(const Types& types, Laid laid) const;
-  std::string dependence(const Types& types, Laid laid, std::uint32_t last = Probe::kToTheEnd,
+  std::vector<at::Tensor> inputs_of(const Types& types) const;
+  std::string dependence(const Types& types, std::uint32_t last = Probe::kToTheEnd,
                          Probe::Root root = Probe::Root::of_other_type) const;
   void note_dependence(const OtherType& type, std::uint32_t last, Probe::Root root = Probe::Root::of_other_type);
   std::uint32_t where_asked(at::ScalarType type) const;
@@ -66,7 +92,7 @@ class TypeDependence {
   const ProbedProgram& program_;
   const std::vector<BoundTensor>& inputs_;
   const std::vector<at::Tensor>& stand_ins_;
-  const Disguise disguise_;
+  Types types_, further_types_;  // another for each that inputs have; those besides that programs ask for by name
   std::map<at::ScalarType, std::string> of_types_;  // why it must be this type
 };
 
@@ -93,46 +119,44 @@ std::string TypeDependence::difference(const Probe& sample) const {
   return where.empty() ? why : why + " (" + where + ")";
 }
 
-// Otherwise it is another run for each type, and for the layout, that tells which of them it is.
-bool TypeDependence::is_the_same(const Types& types, Laid laid) const {
-  Probe sample(program_);
-  return sample.run(Disguise::of(stand_ins_, types, laid), Probe::kToTheEnd, types) && difference(sample).empty();
+// Without their contents.
+std::vector<at::Tensor> TypeDependence::inputs_of(const Types& types) const {
+  std::vector<at::Tensor> inputs = stand_ins_;
+  for (at::Tensor& input : inputs) {
+    if (const OtherType* type = find_type(types, input.scalar_type()))
+      input = without_contents(input, input.sizes(), input.strides(), input.options().dtype(type->to));
+  }
+  return inputs;
 }
 
 // Why the graph does not hold; empty when it does, or says so itself.
-std::string TypeDependence::dependence(const Types& types, Laid laid, std::uint32_t last, Probe::Root root) const {
+std::string TypeDependence::dependence(const Types& types, std::uint32_t last, Probe::Root root) const {
   Probe sample(program_);
-  sample.run(Disguise::of(stand_ins_, types, laid), last, types, root);
+  sample.run(inputs_of(types), last, types, root);
   return difference(sample);
 }
 
 void TypeDependence::note_dependence(const OtherType& type, std::uint32_t last, Probe::Root root) {
   if (of_types_.contains(type.from)) return;
-  if (std::string why = dependence({type}, Laid::as_given, last, root); !why.empty())
-    of_types_.emplace(type.from, std::move(why));
+  if (std::string why = dependence({type}, last, root); !why.empty()) of_types_.emplace(type.from, std::move(why));
 }
 
-// Programs look for a type by name where they take their inputs up. The call until which one is watched: some behind
-// the last that takes an input of this type, and not many behind the first.
+// Programs look for a type by name where they take their inputs up. The call until which one is watched: not many
+// behind the first that takes an input of this type.
 std::uint32_t TypeDependence::where_asked(at::ScalarType type) const {
-  constexpr std::uint32_t kBehindFirst = 32, kBehindLast = 4;
+  constexpr std::uint32_t kBehind = 32;
   const TraceLog& log = program_.log;
-  std::optional<std::uint32_t> first;
-  std::uint32_t last = 0;
-  for (std::uint32_t call = 0; call < log.size() && (!first || call < *first + kBehindFirst); ++call) {
+  const auto is_input = [&](const Node& node) {
+    return std::ranges::any_of(
+        inputs_, [&](const BoundTensor& input) { return input.node == &node && input.example.scalar_type() == type; });
+  };
+  for (std::uint32_t call = 0; call + kBehind < log.size(); ++call) {
     bool takes_one = false;
-    for (const Argument& argument : log.arguments(call)) {
-      for_each_node(argument, [&](const Node& node) {
-        takes_one |= std::any_of(inputs_.begin(), inputs_.end(), [&](const BoundTensor& input) {
-          return input.node == &node && input.example.scalar_type() == type;
-        });
-      });
-    }
-    if (!takes_one) continue;
-    last = call;
-    if (!first) first = call;
+    for (const Argument& argument : log.arguments(call))
+      for_each_node(argument, [&](const Node& node) { takes_one |= is_input(node); });
+    if (takes_one) return call + kBehind;
   }
-  return last + kBehindLast < log.size() ? last + kBehindLast : Probe::kToTheEnd;
+  return Probe::kToTheEnd;
 }
 
 // Inputs may be of another type than the root's tensors, where the program brings them together.
@@ -181,7 +205,7 @@ void TypeDependence::assert_layout(const std::string& why) {
   static const Symbol kContiguous("aten::is_contiguous"), kStride("aten::stride");
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const BoundTensor& input = inputs_[i];
-    if (!Disguise::may_be_laid_out_otherwise(stand_ins_[i])) continue;
+    if (!may_be_laid_out_otherwise(stand_ins_[i])) continue;
     const auto order = order_in_memory(input.example);
     if (input.example.is_contiguous()) {
       assert_of_input(graph_, input, kContiguous, true, input.name + " must be contiguous: " + why);
@@ -200,8 +224,8 @@ void TypeDependence::assert_layout(const std::string& why) {
 }  // namespace
 
 void assert_types(Graph& graph, const ProbedProgram& program, const std::vector<BoundTensor>& inputs,
-                  const std::vector<at::Tensor>& stand_ins, bool has_been_seen) {
-  TypeDependence(graph, program, inputs, stand_ins).run(has_been_seen);
+                  const std::vector<at::Tensor>& stand_ins) {
+  TypeDependence(graph, program, inputs, stand_ins).run();
 }
 
 }  // namespace fx::internal

@@ -240,10 +240,11 @@ TEST_F(SavedMode, AModeThatCannotBeTracedIsRefused) {
   }
 }
 
-TEST_F(SavedMode, TooFewValuesForStatisticsAreNoReasonToRefuse) {
+TEST_F(SavedMode, TooFewValuesForStatisticsAskForALargerExample) {
   const auto net = std::make_shared<OneLayer<torch::nn::BatchNorm1d>>(torch::nn::BatchNorm1d(3));
   net->eval();
-  const auto traced = symbolic_trace(net, {torch::rand({1, 3})});
+  EXPECT_FX_ERROR(symbolic_trace(net, {torch::rand({1, 3})})->train(), unsupported, HasSubstr("larger example"));
+  const auto traced = symbolic_trace(net, {torch::rand({2, 3})});
   EXPECT_NO_THROW(traced->train());
   net->train();
   const Tensor x = torch::rand({5, 3});
