@@ -169,13 +169,14 @@ class PythonWriter {
   std::string operator_name(const Node& node) const {
     const Symbol packet(packet_of(node.target().view()));
     const bool is_operator = node.target().view().find("::") != std::string_view::npos;
-    const OperatorSchema* found = is_operator ? resolve_overload(packet, node.args(), node.kwargs()) : nullptr;
-    const Symbol meant = found && node.target() == packet ? found->target : node.target();
+    const Call called = is_operator && node.target() == packet ? call_of(node) : Call();
+    const Symbol meant = called ? called.schema().target : node.target();
     std::string name = spelled_target(meant);
     if (!whole_file_ || !is_operator) return name;
     // Of numbers Python takes the overload for bools, which is the first.
     if (packet == "aten::Int") return "int";
     if (packet == "aten::Float") return "float";
+    const OperatorSchema* found = resolve_overload(packet, node.args(), node.kwargs());
     if (found && found->target == meant) name.resize(name.rfind('.'));
     return name;
   }

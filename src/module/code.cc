@@ -2,6 +2,7 @@
 #include <fxgraph/module/separated_memory.h>
 
 #include <torch/csrc/jit/serialization/pickle.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -16,6 +17,8 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_construction.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/ops/call.h>
+#include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/support/output_file.h>
@@ -210,9 +213,22 @@ std::vector<char> pickled_weights(const GraphModule& module, const CodeOptions& 
 
 }  // namespace
 
+// Compiled code has LibTorch's operators alone.
+static void refuse_missing_operators(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    const Call call = call_of(node);
+    if (!call || !missing_operator_body(call.schema().target)) continue;
+    throw Error(ErrorKind::unsupported,
+                "cpp_code: %" + node.name() + ": LibTorch " TORCH_VERSION " has no " + call.schema().target.str() +
+                    ", so compiled code could not call it; save the program as .pt, which brings it along",
+                node.name());
+  }
+}
+
 std::string code(const GraphModule& module, Language language) {
   if (language == Language::python) return python_code(module.graph());
   const Graph graph = inline_modules(module);
+  if (language == Language::cpp) refuse_missing_operators(graph);
   CodeOptions options = options_for(module, graph);
   options.training = module.is_training();
   // Calls that stay are calls of modules.
