@@ -49,9 +49,10 @@ std::optional<Measure> input_of(const Node& node, const InputNames& names) {
   return measure;
 }
 
-/// True when something puts elements into a list or dict, a part of it, or takes some away, before it is asked.
-bool is_changed_before(const Node& container, const Node& asked) {
-  std::vector<const Node*> open = {&container};
+/// True when, before it is asked, something changes the form of the input or a part of it: elements that are put into a
+/// list or dict or taken away, other sizes that a tensor is given in place.
+bool is_changed_before(const Node& input, const Node& asked, bool is_container) {
+  std::vector<const Node*> open = {&input};
   for (std::size_t i = 0; i < open.size(); ++i) {
     for (const Node& user : open[i]->users()) {
       if (&user == &asked || !user.is_before(asked)) continue;
@@ -59,11 +60,14 @@ bool is_changed_before(const Node& container, const Node& asked) {
       const Call call = call_of(user);
       for (std::size_t at = 0; call && at < call.schema().arguments.size(); ++at) {
         const SchemaArgument& parameter = call.schema().arguments[at];
-        const Argument* given = parameter.alias.writes && !parameter.type.is_tensor() ? call.argument(at) : nullptr;
-        if (given && given->node_or_null() == open[i]) return true;
+        const Argument* given = parameter.alias.writes ? call.argument(at) : nullptr;
+        if (!given || given->node_or_null() != open[i]) continue;
+        if (!parameter.type.is_tensor() || call.schema().is_inplace_view()) return true;
+        open.push_back(&user);  // the same tensor
       }
-      const bool is_unknown = !call && effects_of(user).writes;
-      if (is_unknown) return true;
+      if (call) continue;
+      const NodeEffects effects = effects_of(user);
+      if (is_container ? effects.writes : effects.mutates_shapes()) return true;
     }
   }
   return false;
@@ -71,15 +75,15 @@ bool is_changed_before(const Node& container, const Node& asked) {
 
 /// What is asked of an input, in any spelling.
 std::optional<Measure> measure_of(const Node& node, const InputNames& names) {
-  const auto is_as_given = [&](const Node& part) {
+  const auto is_as_given = [&](const Node& part, bool is_container) {
     const Node* input = &part;
     while (!input->is(Op::placeholder)) input = &input->arg(0).node();
-    return !is_changed_before(*input, node);
+    return !is_changed_before(*input, node, is_container);
   };
   if (node.is(Op::placeholder)) return input_of(node, names);
   if (node.is_call(python::kGetItem)) {
     std::optional<Measure> part = input_of(node, names);
-    return part && is_as_given(node) ? part : std::nullopt;
+    return part && is_as_given(node, true) ? part : std::nullopt;
   }
   const Call call = call_of(node);
   const bool is_attribute = node.is_call(python::kGetAttr) && node.args().size() == 2 && node.arg(1).is_string();
@@ -95,8 +99,8 @@ std::optional<Measure> measure_of(const Node& node, const InputNames& names) {
   if (!is_size && question == std::end(kQuestions)) return std::nullopt;
   std::optional<Measure> measure = input_of(of->node(), names);
   if (!measure) return std::nullopt;
-  const bool is_of_container = !measure->part.empty() || (!is_size && question->property == InputProperty::length);
-  if (is_of_container && !is_as_given(of->node())) return std::nullopt;
+  const bool is_container = !measure->part.empty() || (!is_size && question->property == InputProperty::length);
+  if (!is_as_given(of->node(), is_container)) return std::nullopt;
   if (!is_size) {
     measure->property = question->property;
     measure->name += question->spelt;

@@ -63,6 +63,19 @@ bool comes_with_a_module(const CodeTensor& tensor, const CodeOptions& options) {
                              [&](const auto& module) { return tensor.path.starts_with(module.path + "."); });
 }
 
+// A folder holds all that the program holds, read or not.
+void add_unread_tensors(const GraphModule& module, CodeOptions& options) {
+  const auto add = [&](const std::string& path, const torch::Tensor& tensor, bool is_parameter) {
+    CodeTensor made{path, {}, is_parameter, is_parameter && !tensor.requires_grad()};
+    if (!tensor.defined() || comes_with_a_module(made, options)) return;
+    if (std::ranges::find(options.tensors, path, &CodeTensor::path) != options.tensors.end()) return;
+    made.info = tensor_info(tensor);
+    options.tensors.push_back(std::move(made));
+  };
+  for (const auto& each : module.named_parameters()) add(each.key(), each.value(), true);
+  for (const auto& each : module.named_buffers()) add(each.key(), each.value(), false);
+}
+
 std::string add_modules(const CodeOptions& options) {
   std::string out;
   for (const CodeModule& module : options.modules) {
@@ -241,7 +254,8 @@ std::string code(const GraphModule& module, Language language) {
 
 void to_folder(const GraphModule& module, const std::string& folder, const std::string& class_name) {
   const Graph graph = inline_modules(module);
-  const CodeOptions options = options_for(module, graph);
+  CodeOptions options = options_for(module, graph);
+  add_unread_tensors(module, options);
   refuse_unknown_modules(graph, options);
   refuse_names(graph, options);
   internal::refuse_history(module, graph);

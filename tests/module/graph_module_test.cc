@@ -5,13 +5,10 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <fxgraph/module/code.h>
 #include <fxgraph/module/module_info.h>
-#include <fxgraph/run/missing_operators.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
-#include "tests/support/error_of.h"
 
 namespace fx::graph_module_test {
 
@@ -381,16 +378,6 @@ TEST(ShapeProp, TellsSharedStorageFromReusedMemory) {
   EXPECT_NE(storage("a"), storage("c")) << "a is gone when c is made; its address may be the same";
   EXPECT_EQ(shapes[*gm.graph().find("t")].tensors.size(), 2u);
   EXPECT_EQ(shapes[*gm.graph().output_node()].tensors.size(), 3u);
-}
-
-TEST(GraphModule, CompiledCodeCallsWhatThisLibTorchHas) {
-  const GraphModule gm(
-      parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_function[target=aten::squeeze.dims](args = (%x, "
-                  "[0]))\nreturn y"));
-  if (!missing_operator_body("aten::squeeze.dims")) GTEST_SKIP() << "LibTorch has it";
-  EXPECT_THAT(testing::one_line_error_of([&] { code(gm, Language::cpp); }),
-              ::testing::HasSubstr("has no aten::squeeze.dims, so compiled code could not call it"));
-  EXPECT_NE(code(gm, Language::python).find("squeeze"), std::string::npos);
 }
 
 }  // namespace fx::graph_module_test

@@ -168,6 +168,21 @@ TEST(ConditionsAtExamples, AnInputOfSeveralTypesIsOfOne) {
               HasSubstr("the type of a value is known only while running; give examples"));
 }
 
+TEST(ConditionsAtExamples, WhatIsAskedAfterAChangeOfFormIsNotOfTheInput) {
+  for (const char* change : {"x.unsqueeze_(0)", "x.unsqueeze_(0).add_(1)", "x.mul_(2).unsqueeze_(0)"}) {
+    const auto gm = from_torchscript(module_of("def forward(self, x):\n  " + std::string(change) +
+                                               "\n  if x.dim() == 2:\n    return x + 1\n  return x * 20\n"),
+                                     {.examples = {ones({3})}});
+    EXPECT_EQ(gm->contract().str(), "") << change;
+    EXPECT_EQ(gm->run({ones({3})}).toTensor().dim(), 2);
+    EXPECT_THAT(testing::one_line_error_of([&] { gm->run({ones({3, 2})}); }), HasSubstr("goes another way")) << change;
+  }
+  const auto written = from_torchscript(
+      module_of("def forward(self, x):\n  x.add_(1)\n  if x.dim() == 2:\n    return x + 1\n  return x * 20\n"),
+      {.examples = {ones({3, 2})}});
+  EXPECT_EQ(written->contract().str(), "x must be of 2 dimensions\n");
+}
+
 TEST(ConditionsAtExamples, OneTensorGivenTwiceIsOne) {
   const IValue x = ones({3});
   const auto gm = from_torchscript(
