@@ -181,9 +181,11 @@ class PythonWriter {
     return name;
   }
 
-  // What our methods take and Python's do not: `out=`, and a memory format by position.
+  // What our methods take and Python's do not: `out=`, and a memory format by position. And what is no method there.
   static bool is_no_method(const Node& node) {
-    return node.kwarg("out") || (node.target() == "to" && node.args().size() > 4);
+    static constexpr std::string_view kProperties[] = {"H", "T", "imag", "mH", "mT", "real"};
+    return node.kwarg("out") || (node.target() == "to" && node.args().size() > 4) ||
+           std::ranges::find(kProperties, node.target().view()) != std::end(kProperties);
   }
 
   void statement(const Node& node) {

@@ -92,11 +92,13 @@ TEST(PythonModule, WritesWhatItsArgumentsChoose) {
     %y = placeholder[target=y]
     %size = call_function[target=aten::size](args = (%x, -1))
     %mul = call_method[target=mul](args = (%x, %size), kwargs = {out: %y})
-    return mul)");
+    %real = call_method[target=real](args = (%mul,))
+    return real)");
   EXPECT_NE(python_code(graph).find("size = torch.ops.aten.size.int(x, -1)"), std::string::npos);
   const std::string source = python_module(graph);
   EXPECT_NE(source.find("size = torch.ops.aten.size(x, -1)"), std::string::npos) << source;
   EXPECT_NE(source.find("mul = torch.ops.aten.mul(x, size, out = y)"), std::string::npos) << source;
+  EXPECT_NE(source.find("real = torch.ops.aten.real(mul)"), std::string::npos) << source;
 }
 
 // Of a number Python takes the first overload of `torch.ops.aten.Int`, which is for bools: 7.5 would be 1.
