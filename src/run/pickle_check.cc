@@ -279,6 +279,12 @@ class Machine {
     const std::vector<Value> taken = take(2);
     if (taken[0].kind != Kind::global) refuse("its pickle calls what is no function or class");
     const std::string name = name_of(taken[0]);
+    // `Color(1)`: LibTorch looks the value up among those of the class.
+    const bool is_value = taken[1].kind == Kind::integer || taken[1].kind == Kind::text || taken[1].kind == Kind::other;
+    if (is_value && name.starts_with("__torch__.")) {
+      stack_.push_back(Value{Kind::other, begin_});
+      return;
+    }
     const std::vector<Value>& arguments = parts_of(taken[1], "arguments");
     Value value{Kind::object, begin_};
     if (name == "torch._utils._rebuild_tensor_v2" || name == "torch._utils._rebuild_qtensor") {

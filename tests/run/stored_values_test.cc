@@ -113,6 +113,17 @@ TEST(StoredValues, TensorsOfOneRecordShareItsMemory) {
               HasSubstr("a tensor's memory '0' is to have two sizes"));
 }
 
+TEST(StoredValues, ValuesOfEnumsAreNamedByTheirClass) {
+  EXPECT_NO_THROW(checked_pickle(pickle_of(global("__torch__.mine", "Color") + number(1) + "R"), {}));
+  EXPECT_THAT(testing::error_of([] {
+                checked_pickle(pickle_of(global("torch._utils", "_rebuild_tensor_v2") + number(1) + "R"), {});
+              }),
+              HasSubstr("arguments that is no tuple"));
+  EXPECT_THAT(
+      testing::error_of([] { checked_pickle(pickle_of(global("__torch__.mine", "Color") + number(1) + "R}b"), {}); }),
+      HasSubstr("gives a state to what is no object"));
+}
+
 TEST(StoredValues, QuantizedTensorsHaveAScaleForEachChannel) {
   const auto of_scales = [](std::int64_t scales, std::int64_t axis) {
     const std::string parameters = tuple({global("torch", "per_channel_affine"), tensor(12, 0, {scales}, {1}, "1"),
