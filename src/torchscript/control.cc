@@ -176,7 +176,8 @@ std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, c
   const c10::IValue* found = examples_->value(asked);
   if (examples_->hangs_on_data(asked))
     refuse(node, frame, "control flow that hangs on the elements of a tensor cannot become a graph");
-  if (!found) refuse(node, frame, "what decides here has no value at the examples (" + examples_->failure() + ")");
+  if (!found)
+    refuse(node, frame, "what decides here has no value at the examples (" + examples_->failure() + "); " + cure());
   if ((!is_number(*found) && !found->isString()) || (inside_leaf_ && asks_for_sizes(Argument(asked))))
     return std::nullopt;
   const c10::IValue known = *found;  // nodes that are made here move it

@@ -86,7 +86,7 @@ void Importer::import_model(const torch::jit::Module& model) {
 }
 
 void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
-  const std::vector<c10::IValue> examples = copies_of(options_.examples);
+  const std::vector<c10::IValue> examples = copies_of(examples_ ? options_.examples : std::vector<c10::IValue>());
   std::size_t next = 0;
   std::vector<std::pair<std::size_t, Node*>>
       several;  // of several types, with examples: their place among the arguments
