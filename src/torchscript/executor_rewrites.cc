@@ -35,24 +35,19 @@ jit::Value* write_over(jit::Graph& graph, jit::Value* into, jit::Value* from) {
 
 }  // namespace
 
-bool is_constant_result(const Node& node) {
+bool is_constant_result(const Node& node, const ModuleInfo& modules) {
   std::vector<const Node*> parts = {&node};
   std::unordered_set<const Node*> seen = {&node};  // membership only
   while (!parts.empty()) {
     const Node* part = parts.back();
     parts.pop_back();
-    if (!part->is_callable() || effects_of(*part).random) return false;
+    const bool is_graph = part->is(Op::get_attr) && modules.body && modules.body(part->target().view());
+    if ((!part->is_callable() && !is_graph) || effects_of(*part).random) return false;
     for (const Node* input : part->all_input_nodes()) {
       if (seen.insert(input).second) parts.push_back(input);
     }
   }
   return true;
-}
-
-const Node& memory_of(const Node& node) {
-  const Node* at = &node;
-  while (effects_of(*at).may_alias && !at->all_input_nodes().empty()) at = at->all_input_nodes()[0];
-  return *at;
 }
 
 jit::Value* made_anew(jit::Graph& graph, jit::Value* value) {

@@ -4,16 +4,14 @@
 
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <fxgraph/effects/module_info.h>
 #include <fxgraph/ir/node.h>
 
 namespace fx::internal {
 
-/// Whether no input and no attribute decides the value: the executor makes one constant of it for all calls. Linear in
+/// Whether no input and no tensor decides the value: the executor makes one constant of it for all calls. Linear in
 /// what it is computed of.
-bool is_constant_result(const Node& node);
-
-/// The call that makes the memory which such a value lies in: views and writes lead back to it.
-const Node& memory_of(const Node& node);
+bool is_constant_result(const Node& node, const ModuleInfo& modules);
 
 /// The same tensor in memory of its own, in each call.
 torch::jit::Value* made_anew(torch::jit::Graph& graph, torch::jit::Value* value);

@@ -30,21 +30,79 @@ bool says_that_it_aliases(const Node& node) {
   return !call || says(&call.schema());  // getitem and the like: they become operators that say so
 }
 
+bool is_nested_call(const Node& node) { return node.is(Op::call_function) && runs_graphs(node); }
+
 bool is_call(const Node& node) { return node.is(Op::call_function) || node.is(Op::call_method); }
+
+using VisitBody = std::function<void(const Graph& body, const ModuleInfo& below)>;
+
+/// The graphs that a call runs, which LibTorch writes out in its place: that of a module, and those that a nested call
+/// is given. False when one is not known.
+bool for_each_body(const Node& call, const ModuleInfo& modules, const VisitBody& visit) {
+  bool known = true;
+  const auto look = [&](std::string_view path) {
+    const std::shared_ptr<const Graph> body = modules.body ? modules.body(path) : nullptr;
+    if (body) visit(*body, modules.below ? modules.below(path) : ModuleInfo());
+    known &= body != nullptr;
+  };
+  if (call.is(Op::call_module)) {
+    look(call.target().view());
+  } else if (is_nested_call(call)) {
+    call.for_each_input([&](const Node& input) {
+      const std::string_view path = input.target().view();
+      if (input.is(Op::get_attr) && !(modules.tensor && modules.tensor(path))) look(path);
+    });
+  }
+  return known;
+}
 
 /// Shares storage with its inputs, and TorchScript takes the result for new: unsafe_chunk, dropout that does nothing.
 bool hides(const Node& node, const ModuleInfo& modules) {
-  if (node.is(Op::call_module) && modules.body) {  // LibTorch writes out what it does
-    const std::shared_ptr<const Graph> body = modules.body(node.target().view());
-    if (!body) return false;
-    const ModuleInfo below = modules.below ? modules.below(node.target().view()) : ModuleInfo();
-    for (const Node& each : body->nodes()) {
-      if (hides(each, below)) return true;
-    }
-  }
+  bool inside = false;
+  for_each_body(node, modules, [&](const Graph& body, const ModuleInfo& below) {
+    for (const Node& each : body.nodes()) inside = inside || hides(each, below);
+  });
+  if (inside) return true;
   if (!is_call(node)) return false;
   const NodeEffects effects = effects_of(node);
   return effects.may_alias && !effects.unknown && !effects.writes && !says_that_it_aliases(node);
+}
+
+/// Writes what its schema says nothing of, as norms do that train, or modules.
+bool is_untold(const Node& node, const NodeEffects& effects) {
+  if (!node.is_callable() || !effects.writes) return false;
+  const Call call = call_of(node);
+  const auto says = [](const SchemaArgument& argument) { return argument.alias.writes; };
+  return node.is(Op::call_module) || (call && std::ranges::none_of(call.schema().arguments, says));
+}
+
+/// What a call does to others, as LibTorch sees it.
+struct Done {
+  bool random = false;
+  bool untold = false;   ///< writes that no schema tells of
+  bool written = true;   ///< it may write to its operands, and says so
+  bool outside = false;  ///< side effects, and what nobody knows: LibTorch keeps it
+};
+
+/// Of a nested call what its graphs do.
+Done done_by(const Node& node, const NodeEffects& effects, const ModuleInfo& modules) {
+  if (!is_nested_call(node)) {
+    const bool untold = is_untold(node, effects);
+    return {effects.random, untold, !untold, effects.side_effect || effects.unknown};
+  }
+  Done done{.written = false};
+  done.outside = !for_each_body(node, modules, [&](const Graph& body, const ModuleInfo& below) {
+    const Effects inside(body, {.modules = below});
+    for (const Node& each : body.nodes()) {
+      const Done one = done_by(each, inside.of(each), below);
+      done.random |= one.random;
+      done.untold |= one.untold;
+      done.outside |= one.outside;
+      const auto is_external = [&](Effects::Set set) { return inside.is_external(set); };
+      done.written |= one.written && std::ranges::any_of(inside.written_sets(each), is_external);
+    }
+  });
+  return done;
 }
 
 /// What is so, beside what TorchScript knows of it.
@@ -55,7 +113,10 @@ class WrittenEffects {
         effects_(graph, {.modules = modules}),
         hides_([&modules](const Node& node) { return hides(node, modules); }),
         told_(graph, {.modules = modules, .is_own = hides_}),
-        live_(graph, false) {}
+        done_(graph),
+        live_(graph, false) {
+    for (const Node& node : graph.nodes()) done_[node] = done_by(node, effects_.of(node), modules);
+  }
 
   Dropped find() {
     std::vector<const Node*> hidden(effects_.num_sets(), nullptr);  // by set: what TorchScript takes for new
@@ -72,26 +133,19 @@ class WrittenEffects {
     }
     mark_live();
     for (const Node& node : graph_.nodes()) {
-      const bool is_random = effects_.of(node).random;
-      if (live_[node] || !(is_random || is_untold(node)) || (first_ && !node.is_before(*first_->first))) continue;
-      first_ = {&node, is_random ? "nothing that comes out depends on the random numbers that it draws, so TorchScript "
-                                   "drops it, and later calls draw others; erase it, or return its result"
-                                 : "nothing that comes out depends on its result, so TorchScript drops it, with what "
-                                   "it writes (running statistics); erase it, or return its result"};
+      const Done& done = done_[node];
+      if (live_[node] || !(done.random || done.untold) || (first_ && !node.is_before(*first_->first))) continue;
+      first_ = {&node, done.random
+                           ? "nothing that comes out depends on the random numbers that it draws, so TorchScript "
+                             "drops it, and later calls draw others; erase it, or return its result"
+                           : "nothing that comes out depends on its result, so TorchScript drops it, with what "
+                             "it writes (running statistics); erase it, or return its result"};
     }
     return first_;
   }
 
  private:
   static bool is_held_outside(const Node& node) { return node.is(Op::placeholder) || node.is(Op::get_attr); }
-
-  /// Writes what its schema says nothing of, as norms do that train, or modules.
-  bool is_untold(const Node& node) const {
-    if (!node.is_callable() || !effects_.of(node).writes) return false;
-    const Call call = call_of(node);
-    const auto says = [](const SchemaArgument& argument) { return argument.alias.writes; };
-    return node.is(Op::call_module) || (call && std::ranges::none_of(call.schema().arguments, says));
-  }
 
   /// Whether somebody sees the write through a tensor that TorchScript takes for another than the written one. Who
   /// reads what was written, as the cells of recurrent layers do, loses nothing.
@@ -127,9 +181,7 @@ class WrittenEffects {
       open.push_back(&node);
     };
     for (const Node& node : graph_.nodes()) {
-      const NodeEffects& effects = effects_.of(node);
-      const bool outside = effects.side_effect || effects.unknown;
-      if (node.is(Op::output) || is_held_outside(node) || outside) add(node);
+      if (node.is(Op::output) || is_held_outside(node) || done_[node].outside) add(node);
     }
     std::vector<std::size_t> added(effects_.num_sets(), 0);  // by set: how many of its writers are live
     while (!open.empty()) {
@@ -140,7 +192,7 @@ class WrittenEffects {
         for (const Effects::Set set : effects_.sets(value)) {
           const auto writers = effects_.writers(set);
           for (; added[set] < writers.size() && (!reader || writers[added[set]]->is_before(*reader)); ++added[set]) {
-            if (!is_untold(*writers[added[set]])) add(*writers[added[set]]);
+            if (done_[*writers[added[set]]].written) add(*writers[added[set]]);
           }
         }
       };
@@ -156,6 +208,7 @@ class WrittenEffects {
   const Effects effects_;
   const std::function<bool(const Node&)> hides_;
   const Effects told_;
+  NodeMap<Done> done_;
   NodeMap<bool> live_;
   Dropped first_;
 };

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
+#include <fxgraph/analysis/effects.h>
 #include <fxgraph/codegen/script_name.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/ir/node_map.h>
@@ -91,24 +91,29 @@ class MethodBuilder {
     if (!node.is(Op::placeholder) && value != self_) value->setDebugName(script_variable(node.name()));
   }
 
-  void return_value(const Argument& value) {            // callers write to it
-    std::unordered_map<const Node*, const Node*> made;  // look-up only: by the call that makes the memory, the result
-    const auto is_tensor = [this](const Node& node) {
-      return values_[node]->type()->isSubtypeOf(*c10::TensorType::get());
-    };
-    std::unordered_set<const Node*> decided;  // membership only: the memory of what an input or chance decides
+  void return_value(const Argument& value) {  // callers write to it
+    std::vector<const Node*> constant, decided;
     for_each_node(value, [&](const Node& node) {
-      if (is_tensor(node) && !is_constant_result(node)) decided.insert(&memory_of(node));
+      if (values_[node]->type()->is_module()) unsupported(node, "it is a graph, and no value of TorchScript; call it");
+      if (values_[node]->type()->isSubtypeOf(*c10::TensorType::get()))
+        (is_constant_result(node, known_modules_) ? constant : decided).push_back(&node);
     });
-    for_each_node(value, [&](const Node& node) {
-      if (!is_tensor(node) || decided.contains(&memory_of(node))) return;
-      const auto [known, fresh] = made.try_emplace(&memory_of(node), &node);
-      if (known->second != &node)
-        unsupported(node, "it shares memory with %" + known->second->name() +
-                              ", no input decides either, and TorchScript makes two tensors of them; return a clone");
-      if (fresh) values_[node] = made_anew(*built_, values_[node]);
-    });
+    if (!constant.empty()) make_anew(constant, decided);
     built_->registerOutput(value_of(value, nullptr));
+  }
+
+  void make_anew(const std::vector<const Node*>& constant, const std::vector<const Node*>& decided) {
+    const Effects effects(source_, {.modules = known_modules_});
+    std::vector<const Node*> made;
+    for (const Node* node : constant) {
+      const auto shares = [&](const Node* other) { return effects.may_alias(*node, *other); };
+      if (std::ranges::any_of(decided, shares) || std::ranges::find(made, node) != made.end()) continue;
+      if (const auto other = std::ranges::find_if(made, shares); other != made.end())
+        unsupported(*node, "it shares memory with %" + (*other)->name() +
+                               ", no input decides either, and TorchScript makes two tensors of them; return a clone");
+      made.push_back(node);
+      values_[*node] = made_anew(*built_, values_[*node]);
+    }
   }
 
   // ── Attributes and modules ───────────────────────────────────────────────────────────────────────────────────────

@@ -110,6 +110,35 @@ TEST(KeptEffects, WhatGoesWithAnUnusedResultIsRefused) {
   refuses(dropped + call("z", "aten::zero_", "%n") + "return x", "TorchScript takes that for a tensor of its own");
 }
 
+// LibTorch writes a graph out in place of the call that is given it.
+TEST(KeptEffects, WhatGoesWithTheResultOfANestedGraphIsRefused) {
+  const std::string run = call("r", "torch.ops.higher_order.wrap_with_set_grad_enabled.default", "False, %body, %x");
+  const auto program = [&](const std::string& body, const std::string& lines) {
+    return GraphModule({{"m", torch::zeros({2})},
+                        {"v", torch::ones({2})},
+                        {"body", std::make_shared<GraphModule>(
+                                     GraphModule::Attributes{{"m", torch::zeros({2})}, {"v", torch::ones({2})}},
+                                     parse_graph("graph():\n%x = placeholder[target=x]\n" + body))}},
+                       parse_graph("graph():\n%x = placeholder[target=x]\n%body = get_attr[target=body]\n" + lines));
+  };
+  const auto refuses = [](const GraphModule& gm, const char* why) {
+    EXPECT_THAT([&] { to_torchscript(gm); }, ::testing::ThrowsMessage<Error>(::testing::HasSubstr(why)));
+  };
+  const std::string draws = call("d", "aten::dropout", "%x, 0.5, True") + "return d";
+  const std::string trains = "%m = get_attr[target=m]\n%v = get_attr[target=v]\n" +
+                             call("b", "aten::batch_norm", "%x, None, None, %m, %v, True, 0.1, 0.1, True") + "return b";
+  refuses(program(draws, run + "return x"), "the random numbers that it draws");
+  refuses(program(trains, run + "return x"), "what it writes (running statistics)");
+  refuses(program(call("d", "aten::dropout", "%x, 0.5, False") + "return d",
+                  run + call("z", "aten::zero_", "%r") + "return x"),
+          "TorchScript takes that for a tensor of its own");
+  refuses(program(draws, "return (x, body)"), "it is a graph");
+  EXPECT_NO_THROW(to_torchscript(program(draws, run + "return r")));
+  EXPECT_NO_THROW(to_torchscript(program(call("n", "aten::neg", "%x") + "return n", run + "return x")));
+  EXPECT_NO_THROW(to_torchscript(program(
+      call("d", "aten::rand_like", "%x") + call("w", "aten::add_.Tensor", "%x, %d") + "return w", run + "return x")));
+}
+
 TEST(KeptEffects, ContainersMadeOfOthersAreTheirOwn) {
   const c10::IValue x = torch::ones({2});
   const auto numbers = [] { return c10::IValue(std::vector<std::int64_t>{1, 2}); };
