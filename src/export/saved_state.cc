@@ -57,10 +57,10 @@ class Settler {
  private:
   struct State : SavedState {
     Region region{};
-    bool is_written = false;   ///< by the program
-    bool is_seen = false;      ///< internal::is_written_or_returned()
-    bool is_reshaped = false;  ///< so that it has other sizes in the next run
-    bool is_taken = false;     ///< of another in the graph
+    internal::HeldTensor uses{};  ///< what the program does with it
+    bool is_written = false;      ///< by the program
+    bool is_reshaped = false;     ///< so that it has other sizes in the next run
+    bool is_taken = false;        ///< of another in the graph
     /// No module knows it by a name.
     bool is_unregistered() const {
       const bool is_made_up = path.starts_with("_tensor_constant");
@@ -76,7 +76,7 @@ class Settler {
     };
     for (const auto& item : module_.named_parameters()) add(item.key(), item.value(), Held::parameter);
     for (const auto& item : module_.named_buffers()) add(item.key(), item.value(), kind_of(item.key()));
-    for (const Node& node : graph_.nodes()) counts_memory_ |= node.target().view().starts_with("aten::as_strided");
+    counts_memory_ = std::ranges::any_of(states_, [](const State& each) { return each.uses.is_read_beyond; });
   }
 
   State state_of(const std::string& path, const at::Tensor& tensor, Held held, const Effects& effects) const {
@@ -87,7 +87,7 @@ class Settler {
     State state{{path, tensor, held}};
     state.region = Region::of(tensor);
     for (const Node* node : graph_.find_nodes(Op::get_attr, Symbol(path))) {
-      state.is_seen |= internal::is_written_or_returned(*node, effects);
+      state.uses.note(*node, effects);
       for (const Effects::Set set : effects.sets(*node)) {
         for (const Node* writer : effects.writers(set)) {
           state.is_written = true;
@@ -97,6 +97,8 @@ class Settler {
     }
     // What a run left there is a value like any other.
     if (state.is_written && internal::has_history(tensor)) state.tensor = tensor.detach();
+    state.uses.path = path;
+    state.uses.tensor = state.tensor;
     return state;
   }
 
@@ -124,7 +126,7 @@ class Settler {
 
   void settle(const Group& group) {
     std::vector<internal::HeldTensor> held;
-    for (const State* state : group) held.push_back({state->path, state->tensor, state->is_seen});
+    for (const State* state : group) held.push_back(state->uses);
     if (!internal::is_read_in_one_way(held)) return part(group, held);
     std::vector<std::pair<State*, State*>> taken;
     Group kept;

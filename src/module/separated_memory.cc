@@ -8,6 +8,7 @@
 
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/module/module_info.h>
+#include <fxgraph/ops/call.h>
 #include <fxgraph/support/error.h>
 
 namespace fx::internal {
@@ -19,16 +20,17 @@ bool is_read_in_one_way(const std::vector<HeldTensor>& group) {
   });
 }
 
-bool is_written_or_returned(const Node& attribute, const Effects& effects) {
+void HeldTensor::note(const Node& attribute, const Effects& effects) {
   for (const Effects::Set set : effects.sets(attribute)) {
-    if (!effects.writers(set).empty()) return true;
+    is_written_or_returned |= !effects.writers(set).empty();
     for (const Node* value : effects.members(set)) {
       for (const Node& user : value->users()) {
-        if (user.is(Op::output)) return true;
+        is_written_or_returned |= user.is(Op::output);
+        const Call call = call_of(user);
+        is_read_beyond |= call && call.schema().traits.reads_storage;
       }
     }
   }
-  return false;
 }
 
 std::vector<at::Tensor> separated(const std::vector<HeldTensor>& group, const std::string& form) {
@@ -36,7 +38,12 @@ std::vector<at::Tensor> separated(const std::vector<HeldTensor>& group, const st
   for (const HeldTensor& held : group) names += (names.empty() ? "'" : ", '") + held.path + "'";
   std::vector<at::Tensor> alone;
   for (const HeldTensor& held : group) {
-    const bool is_told = held.is_seen || held.tensor.requires_grad();
+    if (held.is_read_beyond)
+      throw Error(ErrorKind::unsupported, "the tensor '" + held.path +
+                                              "' is read beyond its elements, in memory that is read as another type "
+                                              "or sign, which " +
+                                              form + " has no words for");
+    const bool is_told = held.is_written_or_returned || held.tensor.requires_grad();
     if (is_told && at::has_internal_overlap(held.tensor) == at::MemOverlap::Yes)
       throw Error(ErrorKind::unsupported,
                   "the tensor '" + held.path +
@@ -50,8 +57,12 @@ std::vector<at::Tensor> separated(const std::vector<HeldTensor>& group, const st
     }
     at::Tensor own = held.tensor.detach().resolve_conj().resolve_neg();
     if (own.is_alias_of(held.tensor)) own = own.clone();
-    if (own.strides() != held.tensor.strides() && at::has_internal_overlap(held.tensor) != at::MemOverlap::Yes)
-      own = at::empty_strided(own.sizes(), held.tensor.strides(), own.options()).zero_().copy_(own);
+    if (own.strides() != held.tensor.strides() && at::has_internal_overlap(held.tensor) != at::MemOverlap::Yes) {
+      const at::Tensor lies_so = at::empty_strided(own.sizes(), held.tensor.strides(), own.options());
+      const auto room = static_cast<std::int64_t>(lies_so.storage().nbytes() / lies_so.element_size());
+      lies_so.as_strided({room}, {1}).zero_();  // what lies between is written to files, too
+      own = lies_so.copy_(own);
+    }
     alone.push_back(own.set_requires_grad(held.tensor.requires_grad()));
   }
   return alone;
@@ -78,8 +89,7 @@ std::unordered_map<const at::TensorImpl*, at::Tensor> separated_tensors(const Gr
   const Effects effects(module);
   for (std::vector<HeldTensor>& group : groups) {
     for (HeldTensor& held : group) {
-      for (const Node* node : module.graph().find_nodes(Op::get_attr, Symbol(held.path)))
-        held.is_seen |= is_written_or_returned(*node, effects);
+      for (const Node* node : module.graph().find_nodes(Op::get_attr, Symbol(held.path))) held.note(*node, effects);
     }
     const std::vector<at::Tensor> alone = separated(group, form);
     for (std::size_t i = 0; i < group.size(); ++i) result.emplace(group[i].tensor.unsafeGetTensorImpl(), alone[i]);

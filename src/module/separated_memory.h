@@ -18,17 +18,19 @@ namespace fx::internal {
 struct HeldTensor {
   std::string path;
   at::Tensor tensor;
-  bool is_seen = false;  ///< is_written_or_returned()
-};
+  bool is_written_or_returned = false;  ///< by the program; callers may write, too
+  bool is_read_beyond = false;          ///< what lies beside it in its memory is read
 
-/// Whether the program writes what `attribute`, a get_attr, reads, or hands it to callers, who may.
-bool is_written_or_returned(const Node& attribute, const Effects& effects);
+  /// Adds what the program does with what `attribute`, a get_attr, reads.
+  void note(const Node& attribute, const Effects& effects);
+};
 
 /// Whether one reading of their memory is enough for all of `group`, which share it.
 bool is_read_in_one_way(const std::vector<HeldTensor>& group);
 
 /// For each of `group`, which share memory, a tensor that stands alone. Throws Error(unsupported), naming the tensors
-/// and the `form` that has no words for it, where one of several is written or trained.
+/// and the `form` that has no words for it, where one of several is written or trained, or
+/// one is read beyond its elements.
 std::vector<at::Tensor> separated(const std::vector<HeldTensor>& group, const std::string& form);
 
 /// Those of `module`'s tensors that stand for others in a file of this form, by these others.

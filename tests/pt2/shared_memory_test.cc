@@ -291,6 +291,13 @@ TEST(SharedMemoryRefused, ReadAsTwoTypesAndWritten) {
               AllOf(HasSubstr("'a'"), HasSubstr("'b'"), HasSubstr("share memory and read it as different types")));
 }
 
+TEST(SharedMemoryRefused, ReadBeyondItsElementsAndNegated) {
+  const std::string message =
+      refusal([](ModelImpl& m) { m.a = m.buffer("a", torch::imag(torch::rand({3}, torch::kComplexFloat).conj())); },
+              [](const ModelImpl& m, const Tensor& x) { return x + m.a.as_strided({3}, {1}); });
+  EXPECT_THAT(message, HasSubstr("the tensor 'a' is read beyond its elements"));
+}
+
 TEST(SharedMemoryRefused, ComputedOfAParameterBeforeTheProgramRuns) {
   const std::string message = refusal(
       [](ModelImpl& m) {

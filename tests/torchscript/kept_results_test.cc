@@ -191,6 +191,20 @@ TEST(KeptResults, MemoryThatIsReturnedIsNotReadInTwoWays) {
   EXPECT_FALSE(std::filesystem::exists(folder / "a.pt"));
 }
 
+TEST(KeptResults, WhatLiesBesideATensorIsNotForgotten) {
+  const Tensor complex = torch::complex(torch::rand({4}), torch::rand({4}));
+  const testing::ScratchFolder folder;
+  for (const char* target : {"aten::as_strided", "aten::as_strided_"}) {
+    GraphModule gm({{"a", torch::imag(complex.conj())}},
+                   graph_of("%a = get_attr[target=a]\n" + call("s", target, "args = (%a, [4], [1])") +
+                                call("r", "aten::neg", "args = (%s,)"),
+                            "r"));
+    EXPECT_THAT(testing::one_line_error_of([&] { save(gm, folder / "a.pt"); }),
+                HasSubstr("the tensor 'a' is read beyond its elements"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "a.pt"));
+  }
+}
+
 TEST(KeptResults, ResultsThatNoInputDecidesShareNoMemory) {
   const std::string zeros = call("z", "aten::zeros", "args = ([2, 3],)"), turned = call("t", "aten::t", "args = (%z,)");
   GraphModule gm(graph_of(zeros + turned, "(z, t, x)")), same(graph_of(zeros, "(z, z)"));

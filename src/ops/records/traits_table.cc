@@ -67,8 +67,8 @@ constexpr std::string_view kReadsStrides[] = {"is_contiguous", "stride", "sym_st
 // Ask where in its storage a tensor lies, or read what lies beside it: a copy that lies as it does gives something else.
 // Sorted.
 constexpr std::string_view kReadsStorage[] = {
-    "_reshape_alias", "_reshape_alias_copy", "as_strided", "as_strided_copy", "as_strided_scatter", "storage_offset",
-    "sym_storage_offset",
+    "_reshape_alias", "_reshape_alias_copy", "as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter",
+    "resize_", "resize_as_", "set_", "storage_offset", "sym_storage_offset",
 };
 
 // Give the tensor that they write other sizes, strides or storage, so that whoever holds it sees another shape. Sorted.
