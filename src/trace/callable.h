@@ -112,7 +112,7 @@ Argument call_and_convert(Inputs& inputs, Function&& function, Args&&... args) {
     return {};
   } else {
     const auto result = function(std::forward<Args>(args)...);
-    return value_to_argument(inputs.session(), result);
+    return ivalue_to_argument(inputs.session(), ivalue_of(result));
   }
 }
 

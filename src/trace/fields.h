@@ -1,4 +1,4 @@
-// Structs in the signatures of traced programs: as tuples of their members.
+// C++ types in the signatures of traced programs; structs are tuples of their members.
 //
 //   struct Batch { torch::Tensor tokens; torch::Tensor mask; double scale = 1; };      // an aggregate: nothing to say
 //   fx::symbolic_trace(net, {fx::example(Batch{tokens, mask, 0.5})});
@@ -20,7 +20,10 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -178,22 +181,113 @@ concept Struct = std::is_class_v<Type> &&(HasTie<Type> || HasParts<Type> || std:
   std::tuple_size<Type>::value;
 };
 
-}  // namespace internal
-
-/// What a struct is among the example inputs: a tuple of its members, structs in it likewise.
 template <typename Type>
-c10::IValue example(const Type& value) {
-  if constexpr (internal::Struct<Type>) {
-    std::vector<c10::IValue> parts;
-    std::apply([&](const auto&... field) { (parts.push_back(example(field)), ...); }, internal::fields_of(value));
-    return c10::ivalue::Tuple::create(std::move(parts));
-  } else if constexpr (std::is_same_v<Type, at::Tensor>) {
-    return value.defined() ? c10::IValue(value) : c10::IValue();
-  } else if constexpr (requires { value.has_value() ? &*value : nullptr; }) {
-    return value.has_value() ? example(*value) : c10::IValue();
+inline constexpr bool kUnsupported = false;
+
+// ── Telling types apart
+// ────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <typename Type>
+struct IsOptional : std::false_type {};
+template <template <typename...> typename Template, typename Type>
+requires(std::is_same_v<Template<Type>, std::optional<Type>> ||
+         std::is_same_v<Template<Type>, c10::optional<Type>>) struct IsOptional<Template<Type>> : std::true_type {
+  using value_type = Type;
+};
+
+template <typename Type>
+concept StringMap = requires {
+  typename Type::mapped_type;
+  requires std::is_same_v<typename Type::key_type, std::string>;
+};
+template <typename Type>
+concept Sequence = requires(Type value, typename Type::value_type element) {
+  value.push_back(element);
+  value.size();
+}
+&&!std::is_same_v<Type, std::string>;
+template <typename Type>
+inline constexpr bool kIsTorchDict = false;
+template <typename Key, typename Value>
+inline constexpr bool kIsTorchDict<c10::Dict<Key, Value>> = true;
+template <typename Type>
+inline constexpr bool kIsTorchContainer = kIsTorchDict<Type>;
+template <typename Element>
+inline constexpr bool kIsTorchContainer<c10::List<Element>> = true;
+template <typename Type>
+concept Iterable = requires(const Type& value) {
+  value.begin();
+  value.end();
+};
+template <typename Type>
+concept TupleLike = requires {
+  std::tuple_size<Type>::value;
+};
+template <typename Type>
+concept IntegerList = Sequence<Type> && std::is_integral_v<typename Type::value_type>;
+
+/// What a list of `Type` holds, where nothing in it tells.
+template <typename Type>
+c10::TypePtr type_in_lists() {
+  if constexpr (std::is_same_v<Type, at::Tensor>) {
+    return c10::TensorType::get();
+  } else if constexpr (std::is_same_v<Type, bool>) {
+    return c10::BoolType::get();
+  } else if constexpr (std::is_integral_v<Type>) {
+    return c10::IntType::get();
+  } else if constexpr (std::is_floating_point_v<Type>) {
+    return c10::FloatType::get();
+  } else if constexpr (std::is_same_v<Type, std::string>) {
+    return c10::StringType::get();
   } else {
+    return c10::AnyType::get();
+  }
+}
+
+template <typename Type>
+c10::IValue ivalue_of(const Type& value) {
+  if constexpr (std::is_same_v<Type, at::Tensor>) {
+    return value.defined() ? c10::IValue(value) : c10::IValue();
+  } else if constexpr (IsOptional<Type>::value) {
+    return value ? ivalue_of(*value) : c10::IValue();
+  } else if constexpr (std::is_integral_v<Type> && !std::is_same_v<Type, bool>) {
+    return static_cast<std::int64_t>(value);
+  } else if constexpr (std::is_floating_point_v<Type>) {
+    return static_cast<double>(value);
+  } else if constexpr (kIsTorchContainer<Type> || std::is_constructible_v<std::string, Type>) {
+    return c10::IValue(value);
+  } else if constexpr (StringMap<Type>) {
+    const std::map<std::string, typename Type::mapped_type> sorted(value.begin(), value.end());
+    c10::impl::GenericDict dict(c10::StringType::get(), type_in_lists<typename Type::mapped_type>());
+    for (const auto& [key, element] : sorted) dict.insert(key, ivalue_of(element));
+    return dict;
+  } else if constexpr (Iterable<Type>) {
+    using Element = std::decay_t<decltype(*value.begin())>;
+    c10::impl::GenericList list(type_in_lists<Element>());
+    for (const Element& element : value) list.push_back(ivalue_of<Element>(element));
+    return list;
+  } else if constexpr (TupleLike<Type>) {
+    return std::apply(
+        [](const auto&... parts) { return c10::ivalue::Tuple::create(std::vector<c10::IValue>{ivalue_of(parts)...}); },
+        value);
+  } else if constexpr (Struct<Type>) {
+    return ivalue_of(fields_of(value));
+  } else if constexpr (requires { value.output, value.loss; }) {  // torch::nn::ASMoutput
+    return ivalue_of(std::tuple(value.output, value.loss));
+  } else {
+    static_assert(std::is_constructible_v<c10::IValue, Type>,
+                  "a traced function returns tensors, numbers, strings, or containers of such");
     return c10::IValue(value);
   }
+}
+
+}  // namespace internal
+
+/// What a C++ value is among the example inputs and the results of a program: a struct is a tuple of its members, a map
+/// a dict in the order of its keys, an undefined tensor None.
+template <typename Type>
+c10::IValue example(const Type& value) {
+  return internal::ivalue_of(value);
 }
 
 }  // namespace fx

@@ -1,36 +1,28 @@
 #include <fxgraph/trace/handed_over.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include <fxgraph/support/error.h>
 
 namespace fx::internal {
 
-bool HandedOver::is_same(const HandedOver& other) const {
-  return rest == other.rest && std::equal(tensors.begin(), tensors.end(), other.tensors.begin(), other.tensors.end(),
-                                          [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); });
+std::vector<c10::IValue> parts_of(const c10::IValue& value) {
+  std::vector<c10::IValue> parts;
+  value.visit([&](const c10::IValue& part) {
+    parts.push_back(part);
+    return false;
+  });
+  return parts;
 }
 
-void HandedOver::add(const c10::IValue& value) {
-  if (value.isTensor()) return add(value.toTensor());
-  if (value.isList()) {
-    for (const c10::IValue& element : value.toListRef()) add(element);
-  } else if (value.isTuple()) {
-    for (const c10::IValue& element : value.toTupleRef().elements()) add(element);
-  } else if (value.isGenericDict()) {
-    for (const auto& item : value.toGenericDict()) {
-      add(item.key());
-      add(item.value());
-    }
-  } else if (value.isString()) {
-    add(value.toStringRef());
-  } else if (value.isInt()) {
-    add(std::to_string(value.toInt()));
-  } else if (value.isDouble()) {
-    add(std::to_string(value.toDouble()));
-  } else {
-    add(std::string(value.isNone() ? "none" : value.isBool() && value.toBool() ? "true" : "other"));
-  }
+bool are_same(const std::vector<c10::IValue>& before, const std::vector<c10::IValue>& after) {
+  return std::ranges::equal(before, after, [](const c10::IValue& a, const c10::IValue& b) {
+    if (a.isTensor() || a.tagKind() != b.tagKind()) return a.is(b);
+    if (a.isDouble() && std::isnan(a.toDouble())) return std::isnan(b.toDouble());
+    const bool is_container = a.isList() || a.isTuple() || a.isGenericDict();  // their parts come next
+    return is_container || a == b;
+  });
 }
 
 void refuse_assigned_reference(std::size_t index) {

@@ -47,47 +47,6 @@ struct LiteralKind {
 const LiteralKind& literal_kind(ParameterKind kind);
 
 template <typename Type>
-inline constexpr bool kUnsupported = false;
-
-// ── Telling types apart
-// ────────────────────────────────────────────────────────────────────────────────────────────────
-
-template <typename Type>
-struct IsOptional : std::false_type {};
-template <template <typename...> typename Template, typename Type>
-requires(std::is_same_v<Template<Type>, std::optional<Type>> ||
-         std::is_same_v<Template<Type>, c10::optional<Type>>) struct IsOptional<Template<Type>> : std::true_type {
-  using value_type = Type;
-};
-
-template <typename Type>
-concept StringMap = requires {
-  typename Type::mapped_type;
-  requires std::is_same_v<typename Type::key_type, std::string>;
-};
-template <typename Type>
-concept Sequence = requires(Type value, typename Type::value_type element) {
-  value.push_back(element);
-  value.size();
-}
-&&!std::is_same_v<Type, std::string>;
-template <typename Type>
-inline constexpr bool kIsTorchDict = false;
-template <typename Key, typename Value>
-inline constexpr bool kIsTorchDict<c10::Dict<Key, Value>> = true;
-template <typename Type>
-concept Iterable = requires(const Type& value) {
-  value.begin();
-  value.end();
-};
-template <typename Type>
-concept TupleLike = requires {
-  std::tuple_size<Type>::value;
-};
-template <typename Type>
-concept IntegerList = Sequence<Type> && std::is_integral_v<typename Type::value_type>;
-
-template <typename Type>
 constexpr ParameterKind parameter_kind() {
   if constexpr (std::is_same_v<Type, at::Tensor>) {
     return ParameterKind::tensor;

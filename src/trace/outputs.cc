@@ -6,8 +6,6 @@
 
 namespace fx::internal {
 
-Argument tensor_to_argument(Session& session, const at::Tensor& tensor) { return session.argument_for(tensor); }
-
 Argument ivalue_to_argument(Session& session, const c10::IValue& value) {
   if (value.isTensor()) return session.argument_for(value.toTensor());
   if (value.isTuple() || value.isList()) {

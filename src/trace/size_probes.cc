@@ -8,24 +8,14 @@
 namespace fx::internal {
 
 std::string SizeSearch::take(const GroupSizes& sizes) {
-  bool came_through = false;
-  std::unique_ptr<Probe> sample = attempt(sizes, Probe::kToTheEnd, &came_through);
-  if (!came_through) return in_words(*sample);
-  samples_.push_back(std::move(sample));
-  taken_.push_back({sizes});
-  return {};
+  const std::unique_ptr<Probe> failure = failure_as_sample({sizes});
+  return failure ? in_words(*failure) : std::string();
 }
 
 bool SizeSearch::add_probe(const GroupSizes& sizes) {
-  bool came_through = false;
-  std::unique_ptr<Probe> sample = attempt(sizes, Probe::kToTheEnd, &came_through);
-  if (!came_through) {
-    if (!is_said(*sample)) leave_out(sizes, reason(*sample), sample->place());
-    return false;
-  }
-  samples_.push_back(std::move(sample));
-  taken_.push_back({sizes});
-  return true;
+  const std::unique_ptr<Probe> failure = failure_as_sample({sizes});
+  if (failure && !is_said(*failure)) leave_out(sizes, reason(*failure), failure->place());
+  return !failure;
 }
 
 // Of the dimensions that have other sizes than any that was seen.
@@ -49,10 +39,8 @@ void SizeSearch::check_ones(const std::function<bool(const Probe&)>& agrees, std
   }
   if (some.empty()) return;
   agrees_ = &agrees;
-  const auto try_ones = [&](const Some& which) -> std::unique_ptr<Probe> {
-    bool is_fine = false;
-    auto sample = attempt(groups_.with_derived(groups_.examples_with(which, 1)), Probe::kToTheEnd, &is_fine);
-    return is_fine ? nullptr : std::move(sample);
+  const auto try_ones = [&](const Some& which) {
+    return failure_at(groups_.with_derived(groups_.examples_with(which, 1)));
   };
   if (const std::unique_ptr<Probe> all = try_ones(some)) {
     if (others && all->came_through()) {
@@ -85,9 +73,7 @@ void SizeSearch::check_beyond() {
     SizeGroup& group = groups_.groups[index];
     const std::int64_t twice = 2 * group.size, half = group.size / 2;
     const auto comes_through = [&](std::int64_t size) {
-      bool is_fine = false;
-      attempt(groups_.with_derived(groups_.examples_with({index}, size)), Probe::kToTheEnd, &is_fine);
-      return is_fine;
+      return !failure_at(groups_.with_derived(groups_.examples_with({index}, size)));
     };
     if (group.above_said && group.above <= twice && (!may_go_on() || comes_through(twice)))
       group.stay_below(group.highest + 1, "larger ones are taken in steps, or were not tried", {});
@@ -102,10 +88,9 @@ void SizeSearch::check_corners(const std::function<bool(const Probe&)>& agrees, 
   // A rule that was guessed may have a bound of a size that is fixed.
   bool has_fixed = was_guessed && std::ranges::any_of(groups_.groups, &SizeGroup::fixed);
   const auto check = [&](std::uint32_t index, const GroupSizes& sizes, const std::string& beside) {
-    bool is_fine = false;
-    const std::unique_ptr<Probe> sample = attempt(groups_.with_derived(sizes), Probe::kToTheEnd, &is_fine);
-    if (is_fine || is_said(*sample)) return;
-    fix(index, reason(*sample) + beside, sample->where());
+    const std::unique_ptr<Probe> failure = failure_at(groups_.with_derived(sizes));
+    if (!failure || is_said(*failure)) return;
+    fix(index, reason(*failure) + beside, failure->where());
     has_fixed = true;
   };
   const auto size_at = [this](std::uint32_t index, bool is_largest) {

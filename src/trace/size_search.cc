@@ -31,6 +31,21 @@ std::unique_ptr<Probe> SizeSearch::attempt(const GroupSizes& sizes, std::uint32_
   return sample;
 }
 
+std::unique_ptr<Probe> SizeSearch::failure_at(const GroupSizes& sizes, std::uint32_t last) {
+  bool came_through = false;
+  std::unique_ptr<Probe> run = attempt(sizes, last, &came_through);
+  return came_through ? nullptr : std::move(run);
+}
+
+std::unique_ptr<Probe> SizeSearch::failure_as_sample(Taken taken) {
+  bool came_through = false;
+  std::unique_ptr<Probe> run = attempt(taken.sizes, Probe::kToTheEnd, &came_through);
+  if (!came_through) return run;
+  samples_.push_back(std::move(run));
+  taken_.push_back(std::move(taken));
+  return nullptr;
+}
+
 void SizeSearch::note_probed(const GroupSizes& sizes) {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] != groups_.groups[i].size) groups_.groups[i].probed.insert(sizes[i]);
@@ -93,10 +108,7 @@ bool SizeSearch::drop_far() {
 }
 
 bool SizeSearch::works(const GroupSizes& sizes, std::uint32_t last) {
-  if (!may_explore()) return false;
-  bool came_through = false;
-  attempt(sizes, last, &came_through);
-  return came_through;
+  return may_explore() && !failure_at(sizes, last);
 }
 
 // The next of the choices of sizes.
@@ -117,21 +129,17 @@ void SizeSearch::find(std::size_t count) {
     const Some active = groups_.free();
     if (active.empty()) return;
     if (!may_go_on()) return fix_rest(active);
-    Taken taken{.sizes = {}, .round = round()};
-    taken.sizes = groups_.choose(active, choice_of(taken.round));
-    bool came_through = false;
-    std::unique_ptr<Probe> sample = attempt(taken.sizes, Probe::kToTheEnd, &came_through);
-    if (!came_through) {
-      settle(active, taken.sizes, *sample);
+    const int round = this->round();
+    const GroupSizes sizes = groups_.choose(active, choice_of(round));
+    if (const std::unique_ptr<Probe> failure = failure_as_sample({.sizes = sizes, .round = round})) {
+      settle(active, sizes, *failure);
       forget_others();
       continue;
     }
     for (const std::uint32_t group : active) {
-      groups_.groups[group].lowest = std::min(groups_.groups[group].lowest, taken.sizes[group]);
-      groups_.groups[group].highest = std::max(groups_.groups[group].highest, taken.sizes[group]);
+      groups_.groups[group].lowest = std::min(groups_.groups[group].lowest, sizes[group]);
+      groups_.groups[group].highest = std::max(groups_.groups[group].highest, sizes[group]);
     }
-    samples_.push_back(std::move(sample));
-    taken_.push_back(std::move(taken));
   }
 }
 
@@ -187,11 +195,10 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Probe
   Some culprits;
   std::map<std::uint32_t, std::unique_ptr<Probe>> failures;
   for (const std::uint32_t group : active) {
-    bool came_through = false;
-    std::unique_ptr<Probe> sample = attempt(groups_.examples_with({group}, sizes[group]), last, &came_through);
-    if (came_through) continue;
+    std::unique_ptr<Probe> failure_alone = failure_at(groups_.examples_with({group}, sizes[group]), last);
+    if (!failure_alone) continue;
     culprits.push_back(group);
-    failures.emplace(group, std::move(sample));
+    failures.emplace(group, std::move(failure_alone));
   }
   if (culprits.empty()) return settle_together(active, sizes, failure);
   // What came through before is tied to nothing.

@@ -104,6 +104,10 @@ class SizeSearch {
   void exclude_ones(const Some& some, const Probe& all,
                     const std::function<std::unique_ptr<Probe>(const Some&)>& try_ones);
   std::unique_ptr<Probe> attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through);
+  /// Null where it came through.
+  std::unique_ptr<Probe> failure_at(const GroupSizes& sizes, std::uint32_t last = Probe::kToTheEnd);
+  /// The same; what came through becomes a sample.
+  std::unique_ptr<Probe> failure_as_sample(Taken taken);
   int round() const;
   int choice_of(int round) const;
   static std::uint32_t last_of(const Probe& failure) {
