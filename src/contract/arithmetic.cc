@@ -248,4 +248,57 @@ std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optio
   return value ? std::optional(SizeExpr::integer(*value)) : std::nullopt;
 }
 
+namespace {
+
+using List = AbstractValue::List;
+
+AbstractValue slice_of(const List& list, const AbstractValue& start, const AbstractValue& end, std::int64_t step) {
+  const auto count = static_cast<std::int64_t>(list.size());
+  const std::int64_t first = step < 0 ? -1 : 0, last = count + first;  // where a slice may begin and end
+  const auto at = [&](const AbstractValue& value, std::int64_t otherwise) -> std::optional<std::int64_t> {
+    if (value.is_none()) return otherwise;
+    if (!value.number() || !value.number()->is_integer()) return std::nullopt;
+    const std::int64_t place = value.number()->value();
+    return std::clamp<std::int64_t>(place < 0 ? place + count : place, first, last);
+  };
+  const std::optional<std::int64_t> from = at(start, step < 0 ? last : first), to = at(end, step < 0 ? first : last);
+  if (!from || !to) return {};
+  List part;
+  for (std::int64_t i = *from; step < 0 ? i > *to : i < *to; i += step)
+    part.push_back(list[static_cast<std::size_t>(i)]);
+  return part;
+}
+
+std::optional<SizeExpr> equality_of(const List& a, const List& b) {
+  if (a.size() != b.size()) return truth(false);
+  std::vector<SizeExpr> all;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!a[i].number() || !b[i].number()) return std::nullopt;
+    const bool is_same = *a[i].number() == *b[i].number();
+    all.push_back(is_same ? truth(true) : SizeExpr::call("Equality", {*a[i].number(), *b[i].number()}));
+  }
+  return joined("And", all);
+}
+
+}  // namespace
+
+AbstractValue made_of_lists(std::string_view packet, const List& arguments) {
+  const List *list = arguments[0].list(), *other = arguments.size() > 1 ? arguments[1].list() : nullptr;
+  if (!list) return {};
+  if (packet == "aten::slice" && arguments.size() == 4) {
+    const SizeExpr* step = arguments[3].number();
+    return step && step->is_integer() && step->value() != 0 ? slice_of(*list, arguments[1], arguments[2], step->value())
+                                                            : AbstractValue();
+  }
+  if (!other) return {};
+  if (packet == "aten::add") {
+    List both = *list;
+    both.insert(both.end(), other->begin(), other->end());
+    return both;
+  }
+  const std::optional<SizeExpr> equal =
+      packet == "aten::eq" || packet == "aten::ne" ? equality_of(*list, *other) : std::nullopt;
+  return !equal ? AbstractValue() : packet == "aten::eq" ? *equal : negated_truth(*equal);
+}
+
 }  // namespace fx

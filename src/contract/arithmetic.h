@@ -1,4 +1,4 @@
-// What calls of arithmetic say of the numbers that they make.
+// What calls of arithmetic say of the numbers, and of the lists, that they make.
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/ops/records/abstract_value.h>
 #include <fxgraph/symbolic/size_expr.h>
 
 namespace fx {
@@ -32,5 +33,9 @@ Symbol call_that_is(std::string_view function);
 /// The expression that `node`'s call is of the numbers that it takes, which `value_of` gives; nothing when it is no
 /// arithmetic of numbers. Comparisons are conditions, 1 where they hold.
 std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optional<SizeExpr>(const Node&)>& value_of);
+
+/// What a call of `packet` makes of lists whose parts are known: `list[1:]`, `list[::-1]`, `list + list`, whether lists
+/// of numbers are equal. Not known for any other.
+AbstractValue made_of_lists(std::string_view packet, const AbstractValue::List& arguments);
 
 }  // namespace fx

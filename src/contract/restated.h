@@ -8,10 +8,10 @@
 
 namespace fx {
 
-/// Says what assertions of `graph` ask of the sizes that follow from those of its tensors, which have the ranks of
-/// `inputs` (one for each placeholder; what is no tensor stays as it is); that is asserted then, too. What follows from
-/// the ranks and from assertions before is erased. What hangs on data, or on operators without a row, stays. Returns
-/// how many were changed. Cost: as SymbolicShapes.
+/// Says what assertions of `graph` ask of the sizes that follow from those of its tensors, which have the forms of
+/// `inputs`: one for each placeholder, a tensor or a list of such; what is neither stays as it is. That form is
+/// asserted then, too. What follows from the ranks and from assertions before is erased. What hangs on data, or on
+/// operators without a row, stays. Returns how many were changed. Cost: as SymbolicShapes.
 std::size_t restate_assertions(Graph& graph, std::vector<AbstractValue> inputs, ShapeSources sources);
 
 }  // namespace fx

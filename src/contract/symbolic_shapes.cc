@@ -146,9 +146,7 @@ class SymbolicShapes::Pass {
       arguments.push_back(argument ? value_of(*argument) : AbstractValue::literal(Argument()));
     }
     if (arguments.empty()) return {};
-    if (AbstractValue part = part_of_list(packet, arguments); part.is_known()) return part;
-    if (packet == "aten::eq" && arguments[0].list() && arguments[1].list())
-      return are_equal(*arguments[0].list(), *arguments[1].list());
+    if (AbstractValue made = made_of_lists(packet, arguments); made.is_known()) return made;
     // One element of what is asked for a tensor.
     const bool of_dim = (packet == "aten::size" || packet == "aten::stride" || packet == "aten::sym_size") &&
                         arguments.size() == 2 && arguments[0].tensor() && arguments[1].number();
@@ -162,13 +160,23 @@ class SymbolicShapes::Pass {
     if (AbstractValue answer = asked(node, arguments[0], packet); answer.is_known()) return answer;
     if (call.schema().returns.empty()) return AbstractValue::literal(Argument());
     InferredCall made = infer(call.schema(), arguments, shapes_.facts_, fresh_);
+    if (made.outcome == InferredCall::Outcome::unknown && (packet == "aten::chunk" || packet == "aten::unsafe_chunk"))
+      made = unpacked(node, arguments, std::move(made));
     if (call.schema().is_inplace_view() && !keeps_what_it_writes(call.schema(), arguments, made)) forget_tensors();
+    if (std::ranges::any_of(call.schema().arguments, [](const SchemaArgument& argument) {
+          return argument.alias.writes && !argument.type.is_tensor();  // a list, whose parts are others then
+        }))
+      forget_tensors();
     if (made.outcome == InferredCall::Outcome::refused && shapes_.refused_.empty())
       shapes_.refused_ = "%" + (caller_ ? caller_ : &node)->name() + ": " + made.why;
     for (SizeCondition& each : made.conditions)
       shapes_.conditions_.push_back({caller_ ? caller_ : &node, std::move(each)});
     if (made.outcome == InferredCall::Outcome::unknown) {
       if (AbstractValue known = decided_elsewhere(node, call, arguments, made); known.is_known()) return known;
+      const SchemaType& type = call.schema().returns[0].type;
+      const bool is_number = type.base == SchemaType::Base::integer && !type.list && !type.optional;
+      if (is_number && call.schema().returns.size() == 1 && packet != "prim::dtype")
+        return fresh_.next(shapes_.facts_, {std::nullopt, std::nullopt});
       if (call.schema().returns_tensors()) shapes_.unknown_.push_back({caller_ ? caller_ : &node, made.why});
     }
     if (made.outcome != InferredCall::Outcome::known) return {};
@@ -177,39 +185,26 @@ class SymbolicShapes::Pass {
     return made.results.size() == 1 ? std::move(made.results[0]) : AbstractValue(List(std::move(made.results)));
   }
 
-  /// `list[1:]`, `list + list`
-  static AbstractValue part_of_list(std::string_view packet, const List& arguments) {
-    const List* list = arguments[0].list();
-    if (list && packet == "aten::add" && arguments[1].list()) {
-      List both = *list;
-      both.insert(both.end(), arguments[1].list()->begin(), arguments[1].list()->end());
-      return both;
+  /// `a, b = x.chunk(2)` has the parts that are taken, or raises, though a size may have fewer.
+  InferredCall unpacked(const Node& node, const List& arguments, InferredCall otherwise) {
+    const TensorType* self = arguments[0].tensor();
+    const SizeExpr *chunks = arguments[1].number(), *dim = arguments[2].number();
+    if (!self || self->sizes.empty() || !chunks || !chunks->is_integer() || !dim || !dim->is_integer())
+      return otherwise;
+    bool takes_last = false;
+    for (const Node& user : node.users()) {
+      const std::optional<Element> element = taken_element(user);
+      takes_last |= element && element->of == &node && element->index == chunks->value() - 1;
     }
-    if (!list || packet != "aten::slice" || arguments.size() != 4) return {};
-    const auto count = static_cast<std::int64_t>(list->size());
-    const auto at = [&](const AbstractValue& value, std::int64_t otherwise) -> std::optional<std::int64_t> {
-      if (value.is_none()) return otherwise;
-      if (!value.number() || !value.number()->is_integer()) return std::nullopt;
-      const std::int64_t place = value.number()->value();
-      return std::clamp<std::int64_t>(place < 0 ? place + count : place, 0, count);
-    };
-    const std::optional<std::int64_t> begin = at(arguments[1], 0), end = at(arguments[2], count);
-    if (!begin || !end || !arguments[3].number() || *arguments[3].number() != SizeExpr(1)) return {};
-    return List(list->begin() + *begin, list->begin() + std::max(*begin, *end));
-  }
-
-  /// Of lists of numbers.
-  static AbstractValue are_equal(const List& a, const List& b) {
-    std::vector<SizeExpr> open;
-    if (a.size() != b.size()) return SizeExpr::call("false", {});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (!a[i].number() || !b[i].number()) return {};
-      if (*a[i].number() != *b[i].number())
-        open.push_back(SizeExpr::call("Equality", {*a[i].number(), *b[i].number()}));
-    }
-    if (open.size() == 1) return open[0];
-    const char* const function = open.empty() ? "true" : "And";
-    return SizeExpr::call(function, std::move(open));
+    const auto rank = static_cast<std::int64_t>(self->sizes.size());
+    const std::int64_t at = dim->value() < 0 ? dim->value() + rank : dim->value();
+    if (at < 0 || at >= rank || !takes_last) return otherwise;
+    const SizeExpr& whole = self->sizes[static_cast<std::size_t>(at)];
+    const SizeExpr size = ceil_div(whole, *chunks);
+    List parts(static_cast<std::size_t>(chunks->value()), size);
+    parts.back() = whole - size * (*chunks - 1);
+    const OperatorSchema& split = *find_overload(Symbol("aten::split_with_sizes"));
+    return infer(split, List{arguments[0], std::move(parts), *dim}, shapes_.facts_, fresh_);
   }
 
   /// True when what is written in place has the form that it had.

@@ -185,9 +185,11 @@ std::optional<c10::IValue> Importer::decide(const JitNode& node, Frame& frame, c
   const std::string line = is_state ? "self." + node.s(torch::jit::attr::name) : source_line(node);
   const SourceLocation place = location_of(node);
   const std::string number = to_string(*fx::to_argument(known));
-  const bool fails = known.isBool() && !known.toBool();
-  const char* const flipped = fails ? opposite(asked.target()) : nullptr;
-  std::string holds = in_words(Argument(asked), 0, flipped ? fx::Symbol(flipped) : fx::Symbol());
+  bool fails = known.isBool() && !known.toBool();
+  Node* said = &asked;
+  for (; said->is_call("aten::__not__") && said->arg(0).is_node(); fails = !fails) said = &said->arg(0).node();
+  const char* const flipped = fails ? opposite(said->target()) : nullptr;
+  std::string holds = in_words(Argument(*said), 0, flipped ? fx::Symbol(flipped) : fx::Symbol());
   if (!known.isBool()) holds += " == " + number;
   if (fails && !flipped) holds = "not (" + holds + ")";
   const std::string reason =
@@ -294,6 +296,10 @@ bool Importer::combine_conditions(const JitNode& node, Frame& frame, Node& condi
     const AbstractValue rest = run_block(other, frame)[0];
     // then-block constant: condition or rest, not condition and rest; else-block constant: the other way round.
     Node& where = (constant == 0) == *known ? condition : negate(node, frame, condition);
+    if (const std::optional<bool> certain = truth_of(rest)) {
+      set(node, frame, *certain == *known ? rest : AbstractValue::of_node(where, c10::BoolType::get()));
+      return true;
+    }
     const Argument second = to_argument(rest, nullptr, node, frame);
     Node& both = emit_call(node, frame, *known ? "aten::__or__.bool" : "aten::__and__.bool", {Argument(where), second});
     set(node, frame, AbstractValue::of_node(both, c10::BoolType::get()));

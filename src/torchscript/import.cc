@@ -116,14 +116,26 @@ void fix_mode(GraphModule& made, const torch::jit::Module& source, bool read_tra
   }
 }
 
+/// A tensor of floats, or a list or tuple of such; of others nothing is known.
+AbstractValue form_of(const c10::IValue& value) {
+  if (value.isTensor()) {
+    const bool is_known =
+        at::isFloatingType(value.toTensor().scalar_type()) && value.toTensor().layout() == at::kStrided;
+    return is_known ? AbstractValue(tensor_type(tensor_infos(value.toTensor()).front())) : AbstractValue();
+  }
+  if (!value.isList() && !value.isTuple()) return {};
+  AbstractValue::List parts;
+  for (const c10::IValue& each : value.isList() ? value.toListRef() : value.toTupleRef().elements()) {
+    parts.push_back(form_of(each));
+    if (!parts.back().is_known()) return {};
+  }
+  return parts;
+}
+
 /// What was decided by sizes inside of the program is asserted of those of its inputs, each condition once.
 void say_in_inputs(GraphModule& module, const std::vector<c10::IValue>& examples) {
   std::vector<AbstractValue> inputs;
-  for (const c10::IValue& example : examples) {
-    const bool is_known = example.isTensor() && at::isFloatingType(example.toTensor().scalar_type()) &&
-                          example.toTensor().layout() == at::kStrided;
-    inputs.push_back(is_known ? AbstractValue(tensor_type(tensor_infos(example.toTensor()).front())) : AbstractValue());
-  }
+  std::ranges::transform(examples, std::back_inserter(inputs), form_of);
   restate_assertions(module.graph(), std::move(inputs), shape_sources(module));
   drop_implied_assertions(module.graph());
 }

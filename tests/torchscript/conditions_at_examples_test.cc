@@ -255,6 +255,70 @@ TEST(ConditionsAtExamples, WhatStopsAConditionStopsIt) {
   EXPECT_EQ(gm->contract().str(), "n must be at most 5\n");
 }
 
+c10::List<torch::Tensor> images(std::initializer_list<std::vector<std::int64_t>> sizes) {
+  c10::List<torch::Tensor> made;
+  for (const auto& each : sizes) made.push_back(torch::ones(each));
+  return made;
+}
+
+TEST(ConditionsAtExamples, AreOfThePartsOfLists) {
+  const auto module = module_of(
+      "def forward(self, xs: List[Tensor]):\n  ys: List[Tensor] = []\n  for x in xs:\n"
+      "    y = torch.max_pool2d(x, [2, 2])\n    if y.size(2) > 3:\n      y = y + 1\n    ys.append(y)\n"
+      "  xs.append(ys[0])\n  return torch.stack(ys)\n");
+  const auto gm = from_torchscript(module, {.examples = {images({{1, 2, 8}, {1, 2, 9}})}});
+  EXPECT_EQ(gm->contract().str(),
+            "xs.len() must be 2\nxs[0] must be of 3 dimensions\nxs[1] must be of 3 dimensions\n"
+            "xs[0].size(2) must be at least 8\nxs[1].size(2) must be at least 8\n");
+  const torch::NoGradGuard no_grad;
+  EXPECT_EQ(gm->run({images({{2, 2, 9}, {2, 3, 8}})}).toTensor().sum().item<float>(), 32);
+  EXPECT_THAT(testing::one_line_error_of([&] {
+                gm->run({images({{1, 2, 8}, {1, 2, 7}})});
+              }),
+              HasSubstr("xs[1].size(2) must be at least 8, but is 7"));
+  EXPECT_THAT(testing::one_line_error_of([&] { gm->run({images({{1, 2, 8}})}); }), HasSubstr("xs has 2 elements"));
+  EXPECT_THAT(testing::one_line_error_of([&] {
+                gm->run({images({{1, 2, 8}, {2, 8}})});
+              }),
+              HasSubstr("xs[1] must be of 3 dimensions, but is of 2"));
+}
+
+TEST(ConditionsAtExamples, GoThroughListsOfSizes) {
+  struct Case {
+    const char *condition, *contract;
+  };
+  for (const Case& c : {
+           Case{"x.shape[::-1][0] > 4", "x must be of 3 dimensions\nx[2] must be at least 5\n"},
+           Case{"x.shape[-2:][1] > 4", "x must be of 3 dimensions\nx[2] must be at least 5\n"},
+           Case{"x.shape[::2] != [7, 3]", "x must be of 3 dimensions\nnot (x[0] == 7 and x[2] == 3) must hold\n"},
+           Case{"x.chunk(2, 2)[1].size(2) > 2", "x must be of 3 dimensions\nx[2] must be at least 6\n"},
+           Case{"torch.as_tensor([x.size(0), 2]).size(0) * x.size(2) > 4",
+                "x must be of 3 dimensions\nx[2] must be at least 3\n"},
+       }) {
+    const auto gm = from_torchscript(
+        module_of("def forward(self, x):\n  if " + std::string(c.condition) + ":\n    x = x + 1\n  return x\n"),
+        {.examples = {ones({2, 3, 9})}});
+    EXPECT_EQ(gm->contract().str(), c.contract) << c.condition;
+  }
+}
+
+// One part is as long as all would be, and the last has the rest: none, where the size is too small for so many parts.
+TEST(ConditionsAtExamples, PartsThatAreTakenAreThere) {
+  const auto module =
+      module_of("def forward(self, x):\n  a, b, c = x.chunk(3)\n  if c.size(0) > 1:\n    a = a + 1\n  return a\n");
+  const auto gm = from_torchscript(module, {.examples = {ones({9})}});
+  const torch::NoGradGuard no_grad;
+  for (std::int64_t n = 1; n < 20; ++n) {
+    const IValue x = ones({n});
+    const auto parts = x.toTensor().chunk(3);
+    if (parts.size() == 3 && parts[2].size(0) > 1) {
+      EXPECT_TRUE(gm->run({x}).toTensor().equal(parts[0] + 1)) << n;
+    } else {
+      EXPECT_ANY_THROW(gm->run({x})) << n;
+    }
+  }
+}
+
 TEST(ConditionsAtExamples, AListIsAskedAgainWhereItHasChanged) {
   using Tensors = c10::List<torch::Tensor>;
   const auto list = [](int count) {

@@ -119,17 +119,31 @@ void of_number(SizeCall& c) {
   c.give({}, literal->is_bool() ? DType::boolean : DType::float64);
 }
 
-// (numbers, dtype, …): one, or lists of as many
+/// What a tensor of `value` holds: an overload for one number says it of those that are not known, too.
+DType type_of_number(const SizeCall& c, const AbstractValue& value) {
+  if (value.number()) return DType::int64;
+  if (const Argument* literal = value.literal(); literal && literal->is_bool()) return DType::boolean;
+  if (const Argument* literal = value.literal(); literal && literal->is_float()) return DType::float32;
+  switch (c.schema().arguments[0].type.base) {
+    case SchemaType::Base::integer: return DType::int64;
+    case SchemaType::Base::boolean: return DType::boolean;
+    case SchemaType::Base::floating: return DType::float32;
+    default: SizeCall::give_up("a number that is not known");
+  }
+}
+
+// (numbers, dtype, …): one, or lists of as many; a tensor stays what it is
 void tensor_of(SizeCall& c) {
   Sizes sizes;
   const AbstractValue* value = &c.arguments()[0];
+  if (const TensorType* tensor = value->tensor()) {
+    if (c.dtype("dtype", tensor->dtype) != tensor->dtype) SizeCall::give_up("another type");
+    return c.give(*value);
+  }
   for (; value->list() && !value->list()->empty(); value = &(*value->list())[0])
     sizes.emplace_back(static_cast<std::int64_t>(value->list()->size()));
-  const Argument* literal = value->literal();
-  const bool is_known = value->number() || (literal && (literal->is_bool() || literal->is_float()));
-  if (!is_known && !value->list()) SizeCall::give_up("a number that is not known");
   if (value->list()) sizes.emplace_back(0);
-  const DType dtype = value->number() ? DType::int64 : literal && literal->is_bool() ? DType::boolean : DType::float32;
+  const DType dtype = value->list() ? DType::float32 : type_of_number(c, *value);
   c.give(std::move(sizes), c.dtype("dtype", dtype));
 }
 
@@ -147,7 +161,7 @@ constexpr OperatorRecord kRows[] = {
     {"eye", eye},
     {"randperm", permutation},
     {"scalar_tensor", scalar},
-    {"tensor", tensor_of},
+    {"as_tensor tensor", tensor_of},
     {"tril_indices triu_indices", triangle},
 };
 

@@ -92,9 +92,14 @@ void give_image(SizeCall& c, const Convolution& conv, const SizeExpr& channels, 
   c.give(std::move(made));
 }
 
-/// An image without rows is taken where there is none at all. What is made of no channels kernels tell.
+/// As many as the weight asks for. What is made of none kernels tell.
+void require_channels(SizeCall& c, const Convolution& conv, const SizeExpr& channels) {
+  c.require_equal(conv.channels(), channels);
+  if (c.answer({SizeRelation::at_least, channels, 1}) != Answer::yes) SizeCall::give_up("no channels");
+}
+
+/// An image without rows is taken where there is none at all.
 void require_images(SizeCall& c, const Convolution& conv) {
-  if (c.answer({SizeRelation::at_least, conv.channels(), 1}) != Answer::yes) SizeCall::give_up("no channels");
   for (std::size_t i = 0; i < conv.count; ++i) c.require_at_least(conv.kernel(i), 1);
   for (std::size_t i = 0; i < conv.count; ++i) {
     c.require_any({{SizeRelation::at_least, conv.size(i), 1}, {SizeRelation::equal, conv.batch(), 0}});
@@ -103,7 +108,7 @@ void require_images(SizeCall& c, const Convolution& conv) {
 
 void convolve(SizeCall& c, const Sizes& padding) {
   const Convolution conv = read(c);
-  c.require_equal(conv.channels(), conv.weight.sizes[1] * conv.groups);
+  require_channels(c, conv, conv.weight.sizes[1] * conv.groups);
   c.require_at_least(conv.weight.sizes[0], 1);
   c.require({SizeRelation::multiple, conv.weight.sizes[0], conv.groups});
   require_bias(c, conv.weight.sizes[0], conv.input.dtype);
@@ -122,7 +127,7 @@ void convolve_transposed(SizeCall& c, const Sizes& padding) {
   const Convolution conv = read(c);
   const Sizes more = c.numbers("output_padding", conv.count);
   const SizeExpr channels = conv.weight.sizes[1] * conv.groups;
-  c.require_equal(conv.channels(), conv.weight.sizes[0]);
+  require_channels(c, conv, conv.weight.sizes[0]);
   c.require({SizeRelation::multiple, conv.weight.sizes[0], conv.groups});
   require_bias(c, channels, conv.input.dtype);
   Sizes image;
@@ -147,11 +152,11 @@ void convolution(SizeCall& c) {
   if (const Argument* words = c.argument("padding").literal(); words && words->is_string()) {
     if (words->as_string() == "valid") return convolve(c, Sizes(window_rank(c), 0));
     const Convolution conv = read(c);
+    require_channels(c, conv, conv.weight.sizes[1] * conv.groups);
     require_images(c, conv);
     for (std::size_t i = 0; i < conv.count; ++i) c.require_at_least(conv.size(i), 1);
     c.require(words->as_string() == "same", "a padding of 'same' or 'valid'");
     for (const SizeExpr& each : conv.stride) c.require_equal(each, 1);
-    c.require_equal(conv.channels(), conv.weight.sizes[1] * conv.groups);
     c.require({SizeRelation::multiple, conv.weight.sizes[0], conv.groups});
     require_bias(c, conv.weight.sizes[0], conv.input.dtype);
     Sizes image;
