@@ -52,8 +52,18 @@ bool holds_tensor(const c10::IValue& value) {
   return std::any_of(dict.begin(), dict.end(), [](const auto& item) { return holds_tensor(item.value()); });
 }
 
+/// What a file warns of is for whoever runs it.
+class Silence : c10::WarningHandler {
+ public:
+  void process(const c10::SourceLocation&, const std::string&, bool) override {}
+
+ private:
+  c10::Warning::WarningHandlerGuard guard_{this};  // of this thread
+};
+
 c10::IValue run_plainly(torch::jit::Module& model, const std::string& method, const std::vector<c10::IValue>& inputs) {
   const internal::KeepRandomState random;
+  const Silence silence;
   const at::NoGradGuard no_grad;
   const torch::jit::GraphOptimizerEnabledGuard plain(false);  // else the run would specialise the file's functions
   torch::jit::Stack stack;
@@ -168,6 +178,7 @@ void Examples::run(const Node& node) {
 
 void Examples::run_leaf(const Node& node, const torch::jit::Module& leaf, const std::string& method) {
   keep(node, [&]() -> std::optional<c10::IValue> {
+    const Silence silence;
     const torch::jit::GraphOptimizerEnabledGuard plain(false);  // else the run would specialise the file's functions
     torch::jit::Stack inputs;
     for (const Argument& arg : node.args())

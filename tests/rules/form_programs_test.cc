@@ -106,6 +106,19 @@ const Form kForms[] = {
      }},
 };
 
+/// Whether it does on inputs that have no memory but that of their elements: archives hold no other.
+bool runs_on_elements_alone(const HostileProgram& program) {
+  std::vector<c10::IValue> inputs;
+  for (const at::Tensor& input : program.inputs[0])
+    inputs.emplace_back(at::empty_strided(input.sizes(), input.strides(), input.options()).copy_(input));
+  try {
+    program.build()->run(std::move(inputs));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 /// What no node reads is there all the same; how it lies in memory is nobody's business.
 void expect_all_state(GraphModule& module, const Callable& form) {
   const std::map<std::string, at::Tensor> found(form.state.begin(), form.state.end());
@@ -149,7 +162,7 @@ TEST(FormPrograms, DoTheSameInEveryForm) {
       } catch (const Error& error) {
         // Archives hold both branches of a cond, and say which call of the one that is not taken fails.
         const bool is_branch = error.message().find("higher_order") != std::string::npos;
-        if (error.kind() != ErrorKind::unsupported && !is_branch) throw;
+        if (error.kind() != ErrorKind::unsupported && !is_branch && runs_on_elements_alone(program)) throw;
         ++refused[form.name];
         ++why[std::string(form.name) + ": " + kind_of(error.message())];
         return {};

@@ -205,6 +205,23 @@ TEST(ConditionsAtExamples, MessagesSayWhatTheyAskFor) {
   EXPECT_EQ(gm->run({ones({2, 3}), "mean"}).toTupleRef().elements()[1].toStringRef(), "n");
 }
 
+TEST(ConditionsAtExamples, WarningsAreForWhoeverRunsTheFile) {
+  struct Heard : c10::WarningHandler {
+    void process(const c10::SourceLocation&, const std::string&, bool) override { ++count; }
+    int count = 0;
+  } heard;
+  const c10::Warning::WarningHandlerGuard guard(&heard);
+  torch::jit::Module module = module_of("def unused(self, x):\n  return x\n");
+  module.register_attribute("scale", c10::OptionalType::create(c10::FloatType::get()), IValue());
+  module.define(
+      "def forward(self, x):\n  s = self.scale\n  if s is None:\n    s = 8 / x.size(1)\n    self.scale = s\n"
+      "  torch.warn(\"it is slow\", 2)\n  return x * s\n");
+  from_torchscript(module, {.examples = {ones({3, 4})}});
+  EXPECT_EQ(heard.count, 0);
+  module.get_method("forward")({ones({3, 4})});
+  EXPECT_EQ(heard.count, 1);
+}
+
 TEST(ConditionsAtExamples, AreOfSizesAsTheyWereGiven) {
   const auto module = module_of(
       "def forward(self, x):\n  y = x + 1\n  n = y.size(0)\n  x.t_()\n  if n > 4:\n    y = y * 2\n  return y, x\n");
